@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/wsconn"
 )
 
 // faulty is an upstream that speaks graphql-transport-ws until it is subscribed to, and then
@@ -79,7 +79,7 @@ func (u *faulty) serve(conn net.Conn) {
 	if err != nil {
 		return
 	}
-	accept := string(live.AppendAccept(nil, []byte(req.Header.Get("Sec-WebSocket-Key"))))
+	accept := string(wsconn.AppendAccept(nil, []byte(req.Header.Get("Sec-WebSocket-Key"))))
 	if u.fault.accept != "" {
 		accept = u.fault.accept
 	}

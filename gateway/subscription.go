@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"errors"
 	"math/rand/v2"
 	"net"
@@ -130,8 +129,7 @@ var (
 func handshakeOf(ex *pipeline.Exchange) (live.Protocol, error) {
 	protocol, ok := live.Choose(valueOf(ex.Answer.Lines, "Sec-WebSocket-Protocol"))
 	asked, _ := live.Choose(ex.Call.Header("Sec-WebSocket-Protocol"))
-	accept := live.AppendAccept(nil, ex.Live.Streamed.Nonce)
-	if !ok || protocol != asked || !bytes.Equal(accept, valueOf(ex.Answer.Lines, "Sec-WebSocket-Accept")) {
+	if !ok || protocol != asked || !live.Accepts(ex.Live.Streamed.Nonce, valueOf(ex.Answer.Lines, "Sec-WebSocket-Accept")) {
 		return 0, errHandshake
 	}
 	return protocol, nil

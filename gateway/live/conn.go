@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/fasthttp/websocket"
+
+	"github.com/sluicegate/sluice/internal/wsconn"
 )
 
 // Options say how a connection is served. All are required but Init and Ended.
@@ -34,7 +36,7 @@ const closeWithin = time.Second
 // A Conn is a client's connection.
 type Conn struct {
 	ws   *websocket.Conn
-	out  *outbox
+	out  *wsconn.Outbox
 	o    *Options
 	init *time.Timer // for connection_init, and then for operations
 	beat *time.Timer
@@ -54,8 +56,8 @@ type Conn struct {
 // Take takes over a client's connection whose handshake has been answered. received was
 // read from it already. The caller calls Serve, and then closes the connection.
 func Take(client net.Conn, received []byte, o *Options) (*Conn, error) {
-	out := newOutbox(client, o.WriteWithin)
-	ws, err := frames(out, received)
+	out := wsconn.New(client, o.WriteWithin)
+	ws, err := wsconn.Frames(out, received)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/fasthttp/websocket"
+
+	"github.com/sluicegate/sluice/internal/wsconn"
 )
 
 // peer is the client of a connection that is served. Its end is reported by served.
@@ -50,7 +52,7 @@ func serve(t *testing.T, change func(*Options)) *peer {
 	}
 	p.ours = c
 	go func() { c.Serve(); _ = client.Close(); close(p.served) }()
-	if p.Conn, err = upstreamFrames(p.raw); err != nil {
+	if p.Conn, err = wsconn.UpstreamFrames(p.raw); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.raw.Close(); <-p.served })
@@ -308,7 +310,7 @@ func TestFaultsOfUpstreams(t *testing.T) {
 			t.Parallel()
 			ours, theirs := net.Pipe()
 			go func() {
-				ws, err := frames(theirs, nil)
+				ws, err := wsconn.Frames(theirs, nil)
 				if err != nil {
 					return
 				}

@@ -7,6 +7,9 @@ import (
 	"io"
 )
 
+// lineBuffer is how much of an upstream's events is read at once, in bytes.
+const lineBuffer = 4 << 10
+
 var errLongEvent = errors.New("the upstream has sent an event that is too large")
 
 // events reads a text/event-stream.
@@ -18,7 +21,7 @@ type events struct {
 }
 
 func newEvents(from io.Reader) *events {
-	return &events{lines: bufio.NewReaderSize(from, writeBuffer)}
+	return &events{lines: bufio.NewReaderSize(from, lineBuffer)}
 }
 
 // next returns the next event with data. The data is valid until the following call. An

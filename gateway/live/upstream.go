@@ -2,12 +2,10 @@ package live
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"github.com/fasthttp/websocket"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/wsconn"
 )
 
 // Bounds of what an upstream may do.
@@ -32,7 +31,7 @@ var errNotUnderstood = errors.New("the upstream has sent a message that is not u
 // upstream is the protocol on a connection to an upstream.
 type upstream struct {
 	ws       *websocket.Conn
-	out      *outbox
+	out      *wsconn.Outbox
 	protocol Protocol
 	text     []byte     // the message that was read last
 	writing  sync.Mutex // of messages
@@ -40,8 +39,8 @@ type upstream struct {
 
 // serve runs the connection until it ends, and returns why.
 func (t *trunk) serve(conn net.Conn, p Protocol) error {
-	out := newOutbox(conn, writeWithin)
-	ws, err := upstreamFrames(out)
+	out := wsconn.New(conn, writeWithin)
+	ws, err := wsconn.UpstreamFrames(out)
 	if err != nil {
 		_ = conn.Close()
 		return err
@@ -259,61 +258,8 @@ func listOf(payload []byte) []byte {
 	return []byte(`[{"message":"The upstream has refused the subscription."}]`)
 }
 
-// upstreamFrames returns the framing of an upstream's connection. As with clients, the
-// library is shown a handshake like the one that is done.
-func upstreamFrames(conn net.Conn) (*websocket.Conn, error) {
-	shown := &agreed{Conn: conn}
-	dialer := websocket.Dialer{
-		ReadBufferSize: readBuffer, WriteBufferSize: writeBuffer, WriteBufferPool: upgrader.WriteBufferPool,
-		NetDialContext: func(context.Context, string, string) (net.Conn, error) { return shown, nil },
-	}
-	ws, _, err := dialer.Dial("ws://upstream.invalid/", nil) //nolint:bodyclose // it has none
-	if err != nil {
-		return nil, fmt.Errorf("taking over an upstream's connection: %w", err)
-	}
-	return ws, nil
-}
-
-// agreed is a connection whose handshake is done. It answers the one that the library
-// begins.
-type agreed struct {
-	net.Conn
-	asked  []byte // what the library has written of its handshake
-	answer []byte // what it has not read of the answer
-	done   bool
-}
-
-// Write takes the library's handshake.
-func (a *agreed) Write(p []byte) (int, error) {
-	if a.done {
-		return a.Conn.Write(p)
-	}
-	a.asked = append(a.asked, p...)
-	if !bytes.HasSuffix(a.asked, []byte("\r\n\r\n")) {
-		return len(p), nil
-	}
-	var key string
-	for line := range bytes.Lines(a.asked) {
-		if name, value, ok := bytes.Cut(line, []byte(":")); ok && http.CanonicalHeaderKey(string(name)) == "Sec-Websocket-Key" {
-			key = string(bytes.TrimSpace(value))
-		}
-	}
-	a.answer = append(a.answer, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "...)
-	a.answer = append(AppendAccept(a.answer, []byte(key)), "\r\n\r\n"...)
-	a.asked, a.done = nil, true
-	return len(p), nil
-}
-
-// Read returns first the answer to the library's handshake, by itself: the library looks
-// for nothing behind it.
-func (a *agreed) Read(p []byte) (int, error) {
-	if len(a.answer) == 0 {
-		return a.Conn.Read(p)
-	}
-	n := copy(p, a.answer)
-	a.answer = a.answer[n:]
-	return n, nil
-}
+// Accepts reports whether the value of Sec-WebSocket-Accept answers a key.
+func Accepts(key, value []byte) bool { return bytes.Equal(wsconn.AppendAccept(nil, key), value) }
 
 // IsResult reports whether a text can be the result of an operation: a JSON object.
 func IsResult(text []byte) bool {

@@ -3,10 +3,10 @@ package graphql
 import (
 	"bytes"
 
-	"github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/stage/graphql/request"
 	"github.com/sluicegate/sluice/internal/http1"
+	"github.com/sluicegate/sluice/internal/wsconn"
 )
 
 // stream decides that the results of an admitted operation are sent one by one. Over HTTP
@@ -71,7 +71,7 @@ func (w *work) askForEvents(ex *pipeline.Exchange, s *streams) {
 // askForSocket makes the forwarded request a WebSocket handshake, behind which the
 // subscription is sent.
 func (w *work) askForSocket(ex *pipeline.Exchange, s *streams) {
-	call, nonce := ex.Call, []byte(live.NewKey())
+	call, nonce := ex.Call, []byte(wsconn.NewKey())
 	ex.Live.Rewrites(call)
 	ex.Live.Streamed = pipeline.LiveStream{Request: appendRequest(nil, w.asked), Nonce: nonce, Upgrade: true, Share: s.share, Retries: s.retries}
 	if !w.get {

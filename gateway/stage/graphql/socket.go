@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/http1"
+	"github.com/sluicegate/sluice/internal/wsconn"
 )
 
 var (
@@ -72,7 +73,7 @@ func (s *socket) read(call *wire.Call) (live.Protocol, *pipeline.Rejection) {
 	case !s.on:
 		return 0, socketsOff
 	case string(call.Method) != "GET" || call.HTTP10 || call.HasBody(),
-		!http1.Lists(call.Get(wire.NameConnection), upgrade) || string(call.Header("Sec-WebSocket-Version")) != "13" || !live.IsKey(call.Header("Sec-WebSocket-Key")):
+		!http1.Lists(call.Get(wire.NameConnection), upgrade) || string(call.Header("Sec-WebSocket-Version")) != "13" || !wsconn.IsKey(call.Header("Sec-WebSocket-Key")):
 		return 0, noHandshake
 	case !known:
 		return 0, noSubprotocol
@@ -88,7 +89,7 @@ func accept(ex *pipeline.Exchange, protocol live.Protocol) pipeline.Verdict {
 	a := ex.Answer
 	a.Status, a.NoBody, a.Length = 101, true, -1
 	a.Lines = append(a.Lines, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "...)
-	a.Lines = live.AppendAccept(a.Lines, ex.Call.Header("Sec-WebSocket-Key"))
+	a.Lines = wsconn.AppendAccept(a.Lines, ex.Call.Header("Sec-WebSocket-Key"))
 	a.Lines = append(a.Lines, "\r\nSec-WebSocket-Protocol: "...)
 	a.Lines = append(a.Lines, ex.Opening.Protocol...)
 	a.Lines = append(a.Lines, "\r\n"...)
@@ -178,7 +179,7 @@ func (s *streams) subscribe(ex *pipeline.Exchange, r *request.Request) {
 		}
 		return
 	}
-	nonce := []byte(live.NewKey())
+	nonce := []byte(wsconn.NewKey())
 	ex.Live.Streamed = pipeline.LiveStream{Request: bytes.Clone(call.Body), Nonce: nonce, Upgrade: true, Share: s.share, Retries: s.retries}
 	call.Method = methodGet
 	call.SetBody(nil)

@@ -1,4 +1,6 @@
-package live
+// Package wsconn has what connections need that have left HTTP: writes that do not wait for
+// the peer, and the frames of WebSocket.
+package wsconn
 
 import (
 	"bufio"
@@ -50,9 +52,9 @@ var (
 	}}
 )
 
-// frames returns the framing of a client's connection, from which received has been read
-// already.
-func frames(client net.Conn, received []byte) (*websocket.Conn, error) {
+// Frames returns the framing of a client's connection whose handshake has been answered, and
+// from which received has been read already.
+func Frames(client net.Conn, received []byte) (*websocket.Conn, error) {
 	conn, err := upgrader.Upgrade(&handed{Conn: client, received: received}, handshake, nil)
 	if err != nil {
 		return nil, fmt.Errorf("taking over a connection: %w", err)
