@@ -75,6 +75,10 @@ const (
 	ReasonInternalLoop      // too many internal calls
 	ReasonInternalTarget    // the API of an internal call is not served
 	ReasonTunnelLimit       // connections that left HTTP, of a key or an API
+	ReasonMessageRefused    // of an event stream, by a processor
+	ReasonStreamUnavailable // an event stream does not take messages, or clients, now
+	ReasonStreamTimeout     // an event stream has not said whether it has passed a message on
+	ReasonStreamFailed      // an event stream cannot pass a message on
 	reasons
 )
 
@@ -92,6 +96,7 @@ var reasonNames = [reasons]string{
 	"api_rate_limit", "org_quota", "org_rate_limit", "org_inactive",
 	"tls_required", "certificate_missing", "certificate_expired", "certificate_denied",
 	"breaker_open", "handover_loop", "handover_target", "tunnel_limit",
+	"message_refused", "stream_unavailable", "stream_timeout", "stream_failed",
 }
 
 // String returns the reason's name on the wire, "" for ReasonNone.

@@ -67,6 +67,10 @@ export const reasons: Record<string, Reason> = {
   handover_loop: { text: 'APIs pass the request on to each other without end.', fix: 'Correct the internal addresses.' },
   handover_target: { text: 'The API that the request is passed on to is not there.', fix: 'Correct the internal address.' },
   tunnel_limit: { text: 'Too many upgraded connections are open.', fix: 'Close some, or raise the limit.' },
+  message_refused: { text: 'A processor of the event stream refused the message.', fix: 'Correct the message, or the processor.' },
+  stream_unavailable: { text: 'The event stream could not take the message or client at that time.', fix: 'Check that the stream has consumers and that its broker can be reached.' },
+  stream_timeout: { text: 'The event stream did not confirm the message in time.', fix: 'Check its outputs; a repeated message may arrive twice.' },
+  stream_failed: { text: 'The event stream could not pass the message on.', fix: 'Check the log of the gateway for the output that failed.' },
 };
 
 export const reasonText = (name: string) => reasons[name]?.text ?? name.replaceAll('_', ' ');
