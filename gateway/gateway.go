@@ -5,6 +5,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -150,7 +151,9 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	}
 	left := g.sockets.Leave(ctx, within, goodbye)
 	g.streams.leave()
-	err := g.server.Shutdown(ctx)
+	streams := make(chan error, 1)
+	go func() { streams <- g.stages.Streams.Shutdown(ctx) }() // its clients are calls that are open
+	err := errors.Join(g.server.Shutdown(ctx), <-streams)
 	over()
 	<-left
 	return err

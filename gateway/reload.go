@@ -100,6 +100,7 @@ func (g *Gateway) release(next *snapshot.Snapshot, c snapshot.Change) {
 // swap updates what is shared between APIs when some enter or leave service.
 func (g *Gateway) swap(came, gone []*pipeline.API) {
 	g.stages.Pools.Swap(came, gone)
+	g.stages.Streams.Swap(came, gone)
 	if g.handshakes != nil {
 		g.handshakes.Gone(gone)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/stage/persisted"
 	"github.com/sluicegate/sluice/gateway/stage/tunnels"
 	"github.com/sluicegate/sluice/gateway/stage/version"
+	"github.com/sluicegate/sluice/gateway/stream/engine"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/upstream/targets"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -38,6 +39,7 @@ type Stages struct {
 	Cache    *cache.Cache      // nil: no responses are cached
 	Versions version.Options
 	Tunnels  *tunnels.Registry // nil: connections that leave HTTP are not checked again
+	Streams  *engine.Engine    // nil: event streams are not enabled
 	Meter    func(api string) pipeline.Meter
 
 	Certificates clientcert.Certificates // that definitions name; nil: there are none
@@ -64,6 +66,7 @@ func (c *Compiler) Detached() *Compiler {
 	if c.Calls != nil {
 		d.Calls = c.Calls.Aside(d.Pools)
 	}
+	d.Streams = c.Streams.Aside()
 	d.Cache, d.fingerprints = nil, nil // cached responses belong to the configuration in force
 	d.Meter = func(string) pipeline.Meter { return nil }
 	d.log = slog.New(slog.DiscardHandler) // problems were logged when the definition was new
@@ -90,6 +93,7 @@ type compilation struct {
 	version *definition.Version // nil when the definition says nothing about the version
 	phase   phase               // of the list that is compiled
 	shed    pipeline.Stage      // sheds the calls of all versions: an API has one share
+	streams *engine.Stage       // of all versions; nil: the API has an upstream
 	slots   []pipeline.CompiledStage
 
 	// Stages of the last request list that other stages need; nil: the list has none.
@@ -133,6 +137,9 @@ func (c *Compiler) compile(def *definition.API, shared *sharedStages) (*pipeline
 func (c *compilation) api(o *object) (err error) {
 	def := c.def
 	if o.Entry, err = c.list(entryPhase); err != nil {
+		return err
+	}
+	if c.streams, err = c.Streams.Compile(def); err != nil {
 		return err
 	}
 	for _, warning := range def.Warnings() {
@@ -192,11 +199,10 @@ func (c *compilation) compileVersion(v *pipeline.Version) (err error) {
 	if v.Request, err = c.requestList(c.def); err != nil {
 		return err
 	}
-	upstreams, err := c.upstreams()
+	upstreams, err := c.forward(v)
 	if err != nil {
 		return err
 	}
-	v.Upstream, v.Forward = upstreams.stage(), upstreams.stage()
 	if c.limits != nil { // a nil *limit.Stage in the interface would not be nil
 		v.Limits = c.limits
 	}
@@ -220,6 +226,20 @@ func (c *compilation) compileVersion(v *pipeline.Version) (err error) {
 		v.OpenCache = c.cacheFor(upstreams)
 	}
 	return nil
+}
+
+// forward compiles what answers the calls of a version that all stages let pass: the event
+// streams of the API, or its upstreams.
+func (c *compilation) forward(v *pipeline.Version) (*alternates, error) {
+	if c.streams != nil {
+		v.Upstream, v.Forward = c.streams, c.streams
+		return &alternates{}, nil
+	}
+	upstreams, err := c.upstreams()
+	if err == nil {
+		v.Upstream, v.Forward = upstreams.stage(), upstreams.stage()
+	}
+	return upstreams, err
 }
 
 // cacheFor returns the cache stage of the last request list, after it has learnt

@@ -151,7 +151,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		Store: m.store, Keys: p.stores.keys, Counters: p.stores.counters, Naming: p.stores.naming, GatewayToken: p.token, FormerGatewayToken: p.cfg.Gateway.FormerToken,
 		Schemas: p.schemaOptions(), PageSize: p.cfg.Admin.PageSize, LoginRate: p.cfg.Admin.LoginRate, Trusted: p.cfg.Admin.TrustedProxies, Version: Version(),
 		Metrics: p.metrics, Scrape: p.scrape, Log: p.log,
-		AuditRetention: p.cfg.Admin.AuditRetention,
+		AuditRetention: p.cfg.Admin.AuditRetention, Streaming: p.cfg.Streaming.Enabled,
 		Retention: usage.Retention{
 			Minutes: p.cfg.Usage.RetentionMinute, Hours: p.cfg.Usage.RetentionHour, Refusals: p.cfg.Usage.RetentionRefusals,
 			Samples: p.cfg.Usage.RetentionSamples, MostSamples: p.cfg.Usage.SamplesKept,

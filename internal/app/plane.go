@@ -25,6 +25,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/stage/overload"
 	"github.com/sluicegate/sluice/gateway/stage/tunnels"
 	"github.com/sluicegate/sluice/gateway/stage/version"
+	"github.com/sluicegate/sluice/gateway/stream/engine"
 	"github.com/sluicegate/sluice/gateway/traces"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/upstream/targets"
@@ -50,6 +51,7 @@ type plane struct {
 	pools     *upstream.Pools
 	calls     *targets.Registry
 	tunnels   *tunnels.Registry
+	streams   *engine.Engine   // nil: event streams are not enabled
 	traces    *traces.Recorder // nil: no traces are recorded
 	cache     *cache.Cache
 	graphql   *graphql.GraphQL
@@ -87,6 +89,9 @@ func newPlane(p planeParts) (*plane, error) {
 		return nil, err
 	}
 	pl.tunnels = newTunnels(p.common)
+	if pl.streams, err = newStreams(p.common); err != nil {
+		return nil, err
+	}
 	keys := auth.SessionOptions{
 		Store: p.stores.keys, Hasher: hasher, Log: p.log,
 		Size: p.cfg.Keys.CacheSize, TTL: p.cfg.Keys.CacheTTL, StaleTTL: staleTTL(p.cfg.Keys),
@@ -142,10 +147,10 @@ func staleTTL(keys config.Keys) time.Duration {
 const forever = 100 * 365 * 24 * time.Hour
 
 // newTunnels returns the registry of connections that have left HTTP. Without WebSockets
-// it has no limits.
+// and event streams it has no limits.
 func newTunnels(c common) *tunnels.Registry {
 	o := tunnels.Options{Interval: c.cfg.Gateway.TunnelRecheck, Log: c.log}
-	if g := c.cfg.Gateway; g.Websockets {
+	if g := c.cfg.Gateway; g.Websockets || c.cfg.Streaming.Enabled {
 		o.PerKey, o.PerAPI = g.MaxTunnelsPerKey, g.MaxTunnelsPerAPI
 	}
 	return tunnels.New(o)
@@ -172,6 +177,7 @@ func (pl *plane) stages(p planeParts) snapshot.Stages {
 		Calls:    pl.calls,
 		Cache:    pl.cache,
 		Tunnels:  pl.tunnels,
+		Streams:  pl.streams,
 		Versions: version.Options{Unanchored: g.PathLists == "unanchored"},
 		Meter:    pl.observer.NewMeter,
 	}

@@ -166,6 +166,7 @@ var rules = []rule{
 	{[]string{"portal.email.server", "portal.email.tls", "portal.email.insecure"}, checkPlainSMTP},
 	{[]string{"portal.email.server", "portal.email.from", "portal.email.user", "portal.email.password"}, checkSender},
 	{[]string{"telemetry.otlp.endpoint", "telemetry.otlp.insecure"}, checkCollector},
+	{[]string{"streaming.allow_addresses"}, checkAllowAddresses},
 	{[]string{"log.access", "log.access_file"}, checkAccessFile},
 	{[]string{"valkey.url", "valkey.cluster", "valkey.sentinel_master", "valkey.username", "valkey.password"}, checkValkey},
 	{[]string{"valkey.url", "valkey.cluster", "valkey.sentinel_master", "valkey.username", "valkey.password", "valkey.tls", "valkey.insecure"}, checkPlainValkey},

@@ -53,6 +53,7 @@ func Load(src Sources) (*Config, Origins, error) {
 	cfg.DataDir = dataDir(os.Geteuid(), lookup)
 	if src.Role == UpRole {
 		cfg.Gateway.DrainDelay = 0
+		cfg.Streaming.ofUp()
 	}
 	l := newLoader(cfg, lookup)
 	for _, path := range src.Files {
@@ -257,7 +258,6 @@ var renamed = map[string]string{
 // dropped holds why settings of other gateways that read the same definitions do not
 // exist here.
 var dropped = map[string]string{
-	"streaming":                       "event streams are not supported",
 	"enable_redis_rolling_limiter":    "rates are counted exactly, for all gateways with valkey.url",
 	"enable_sentinel_rate_limiter":    "rates are counted exactly, for all gateways with valkey.url",
 	"drl_threshold":                   "rates are counted exactly, for all gateways with valkey.url",

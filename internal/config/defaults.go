@@ -26,6 +26,7 @@ func Default() *Config {
 		Events:           defaultEvents(),
 		Admin:            Admin{Listen: "127.0.0.1:8081", LoginRate: 5, AuditRetention: 730 * 24 * time.Hour, PageSize: 10, PrivateUpstreams: "auto"},
 		Portal:           defaultPortal(),
+		Streaming:        defaultStreaming(),
 		Telemetry:        Telemetry{Metrics: true, Listen: "127.0.0.1:8082", OTLP: OTLP{Sample: 0.01}},
 		OverrideMessages: ownMessages(),
 		Usage:            Usage{Flush: 10 * time.Second, RetentionMinute: 8 * 24 * time.Hour, RetentionHour: 400 * 24 * time.Hour, RetentionRefusals: 7 * 24 * time.Hour, RetentionSamples: 7 * 24 * time.Hour, SamplesKept: 10_000},

@@ -48,6 +48,7 @@ type Config struct {
 	Events    Events    `yaml:"events"`
 	Admin     Admin     `yaml:"admin"`
 	Portal    Portal    `yaml:"portal"`
+	Streaming Streaming `yaml:"streaming"`
 	Telemetry Telemetry `yaml:"telemetry"`
 
 	OverrideMessages Messages `yaml:"override_messages"`

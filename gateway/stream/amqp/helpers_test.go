@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -152,29 +151,6 @@ func (f *flow) next(t testing.TB) taken {
 		t.Fatalf("no message within %s", within)
 		return taken{}
 	}
-}
-
-// seen counts messages by their id and settles them.
-type seen struct {
-	mu    sync.Mutex
-	times map[string]int
-}
-
-func (s *seen) take(m taken) bool {
-	s.mu.Lock()
-	s.times[m.ID]++
-	s.mu.Unlock()
-	m.settle(nil)
-	return true
-}
-
-func (s *seen) count() (unique, all int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, n := range s.times {
-		all += n
-	}
-	return len(s.times), all
 }
 
 // side is a plain client of the broker.

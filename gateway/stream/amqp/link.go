@@ -54,7 +54,7 @@ func (l *link) watch() {
 	blocks := l.blocks
 	for {
 		select {
-		case _, _ = <-l.closes:
+		case <-l.closes:
 			l.mu.Lock()
 			l.ended = true
 			l.mu.Unlock()

@@ -31,7 +31,7 @@ func (p *compiler) list(list []streams.Processor, next node) node {
 
 // announce makes the step of a processor.
 func (p *compiler) announce(of *streams.Processor) *step {
-	s := &step{Step: &Step{Label: of.Label, Kind: kind(of)}, site: p.chain.site, onError: of.OnError}
+	s := &step{Step: &Step{Path: of.Path, Label: of.Label, Kind: kind(of)}, site: p.chain.site, onError: of.OnError}
 	if s.Label == "" {
 		s.Label = of.Path
 	}

@@ -29,6 +29,7 @@ const (
 
 // A Step counts what a processor does.
 type Step struct {
+	Path  string // in the stream object, such as pipeline.processors[0]
 	Label string
 	Kind  string // the processor's name in the configuration
 

@@ -221,7 +221,7 @@ func (r *reader) batch(f *fields) *Batch {
 // checkTogether checks what depends on several parts of a stream.
 func (r *reader) checkTogether(s *Stream) {
 	inputs, outputs := leaves(s.Input), leaves(s.Output)
-	if s.Retry.MaxAttempts == 0 && slices.ContainsFunc(inputs, func(c Connector) bool { return c.BrokerInput == nil && c.kind() != "" }) {
+	if s.Retry.MaxAttempts == 0 && slices.ContainsFunc(inputs, func(c Connector) bool { return c.BrokerInput == nil && c.Kind() != "" }) {
 		r.faultf("retry.max_attempts", "may be 0 (for ever) only if every input is msgbroker: others cannot wait for ever")
 	}
 	window := s.MaxInFlight
@@ -236,7 +236,7 @@ func (r *reader) checkTogether(s *Stream) {
 			r.faultf(p.Path+".batch.count", "is more than the %d messages that may be in flight (max_in_flight, checkpoint_limit), so that the batch would never be complete; set period, or write at most %d", window, window)
 		case p.DeadLetter != nil && s.DeadLetter == nil:
 			r.faultf(p.Path+".dead_letter", "has nowhere to send messages; write dead_letter of the stream")
-		case p.SyncResponse && !slices.ContainsFunc(inputs, func(c Connector) bool { return c.HTTPServerInput != nil || c.kind() == "" }):
+		case p.SyncResponse && !slices.ContainsFunc(inputs, func(c Connector) bool { return c.HTTPServerInput != nil || c.Kind() == "" }):
 			r.faultf(p.Path+".sync_response", "has nobody to answer; it needs an http_server as input")
 		}
 	})
@@ -253,7 +253,7 @@ func (r *reader) checkResume(out Connector, s *Stream) {
 	const needs = "needs a source that keeps messages: msgbroker with retain (AMQP), or with Kafka"
 	at, in := out.Path+".http_server.resume", s.Input.BrokerInput
 	switch {
-	case s.Input.kind() == "":
+	case s.Input.Kind() == "":
 	case in == nil, in.Scheme == InProcess, in.Scheme == AMQP && in.Retain == nil:
 		r.faultf(at, "%s, as the input of the stream", needs)
 	case len(in.Topics) > 1:

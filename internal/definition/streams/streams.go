@@ -53,8 +53,8 @@ type Connector struct {
 	PortalWebhook    *PortalWebhook
 }
 
-// kind names the connector that is set, "" for none.
-func (c *Connector) kind() string {
+// Kind names the connector that is set, "" for none.
+func (c *Connector) Kind() string {
 	switch {
 	case c.HTTPServerInput != nil, c.HTTPServerOutput != nil:
 		return "http_server"

@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/sluicegate/sluice/gateway/stream"
+	"github.com/sluicegate/sluice/gateway/stream/endpoint"
+	"github.com/sluicegate/sluice/gateway/stream/kafka"
+	"github.com/sluicegate/sluice/internal/definition/streams"
+)
+
+// A connector is an input or an output of a stream.
+type connector struct {
+	conf *streams.Connector
+	side string // input, output or dead_letter
+	site *stream.Site
+	in   stream.Input  // nil: it is an output, or was not made yet
+	out  stream.Output // nil: it is an input, or was not made yet
+}
+
+// The sides of connectors.
+const (
+	sideInput  = "input"
+	sideOutput = "output"
+	sideDead   = "dead_letter"
+)
+
+// survey lists the connectors below a connector, and makes those that serve routes: they do
+// nothing before they are started.
+func (r *running) survey(c *streams.Connector, side string) error {
+	below := c.Inputs
+	if c.Outputs != nil {
+		below = c.Outputs.Outputs
+	}
+	if below != nil {
+		for i := range below {
+			if err := r.survey(&below[i], side); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	made := &connector{conf: c, side: side, site: r.siteOf(c.Label, c.Path)}
+	r.connectors = append(r.connectors, made)
+	var err error
+	switch {
+	case c.HTTPServerInput != nil:
+		made.in, err = endpoint.NewInput(c.HTTPServerInput, made.site)
+	case c.HTTPServerOutput != nil:
+		made.out, err = endpoint.NewOutput(c.HTTPServerOutput, made.site)
+	case c.WebSocket != nil && side == sideInput:
+		made.in = endpoint.NewSocketInput(c.WebSocket, made.site)
+	case c.WebSocket != nil:
+		made.out = endpoint.NewSocketOutput(c.WebSocket, made.site)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Path, err)
+	}
+	return nil
+}
+
+func (r *running) siteOf(label, path string) *stream.Site {
+	if label == "" {
+		label = path
+	}
+	return &stream.Site{
+		Org: r.org, API: r.api, Stream: r.conf.Name, Label: label,
+		MaxMessageBytes: r.conf.MaxMessageBytes, MaxInFlight: r.conf.MaxInFlight,
+		Log:   r.log,
+		State: new(stream.State), Dial: r.engine.dial,
+	}
+}
+
+// routes returns what the connectors serve.
+func (r *running) routes() []served {
+	var all []served
+	joined := make(map[*connector]bool)
+	for _, c := range r.connectors {
+		joiner, ok := c.in.(stream.Joiner)
+		if !ok {
+			continue
+		}
+		for _, other := range r.connectors {
+			if _, ok := other.out.(stream.Server); ok && joiner.Join(other.out) {
+				joined[other] = true
+			}
+		}
+	}
+	for _, c := range r.connectors {
+		server, ok := c.in.(stream.Server)
+		if !ok {
+			server, ok = c.out.(stream.Server)
+		}
+		if !ok {
+			continue
+		}
+		for _, route := range server.Routes() {
+			if !joined[c] || !route.WebSocket {
+				all = append(all, served{route, r, c})
+			}
+		}
+	}
+	return all
+}
+
+// connect makes the connectors that survey did not make. What one of them cannot be made
+// for may mend by itself, such as a folder that another process holds.
+func (r *running) connect() error {
+	for _, c := range r.connectors {
+		if c.in != nil || c.out != nil {
+			continue
+		}
+		if err := r.make(c); err != nil {
+			err = fmt.Errorf("%s: %w", c.site.Label, err)
+			c.site.State.Fail(err)
+			c.site.State.Enter(stream.Failing)
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *running) make(c *connector) (err error) {
+	e := r.engine
+	switch conf := c.conf; {
+	case conf.BrokerInput != nil:
+		switch conf.BrokerInput.Scheme {
+		case streams.AMQP:
+			c.in, err = e.brokers().NewInput(conf.BrokerInput, c.site)
+		case streams.Kafka:
+			c.in = kafka.NewInput(conf.BrokerInput, c.site)
+		default:
+			c.in, err = e.inside().NewInput(conf.BrokerInput, c.site)
+		}
+	case conf.BrokerOutput != nil:
+		switch conf.BrokerOutput.Scheme {
+		case streams.AMQP:
+			c.out, err = e.brokers().NewOutput(conf.BrokerOutput, c.site)
+		case streams.Kafka:
+			c.out, err = kafka.NewOutput(conf.BrokerOutput, c.site)
+		default:
+			c.out, err = e.inside().NewOutput(conf.BrokerOutput, c.site)
+		}
+	default:
+		err = errors.New("the connector is unknown")
+	}
+	if err != nil {
+		c.in, c.out = nil, nil // not a nil pointer in an interface
+	}
+	return err
+}
+
+// sinkOf returns a connector, or what is below it, as a sink.
+func (r *running) sinkOf(c *streams.Connector) sink {
+	if c.Outputs == nil {
+		for _, made := range r.connectors {
+			if made.conf == c {
+				return &leaf{made, made.out}
+			}
+		}
+	}
+	below := make([]sink, len(c.Outputs.Outputs))
+	demands := make([]*stream.Demand, len(below))
+	for i := range below {
+		one := &c.Outputs.Outputs[i]
+		if c.Outputs.Pattern == streams.FanOut {
+			below[i] = r.reliable(one, false)
+		} else {
+			below[i] = r.sinkOf(one)
+		}
+		demands[i] = below[i].demand()
+	}
+	switch c.Outputs.Pattern {
+	case streams.FanOut:
+		return &all{sinks: below, level: stream.All(demands...)}
+	case streams.FanOutFailFast:
+		return &all{sinks: below, level: stream.All(demands...), failFast: true}
+	case streams.FanOutSequential:
+		return &inTurn{below, stream.All(demands...)}
+	}
+	return &one{sinks: below, level: stream.Any(demands...), turns: c.Outputs.Pattern == streams.RoundRobin}
+}
+
+// reliable returns a sink that tries messages again and buries those that stay. asks has
+// senders that wait get the error rather than the dead letter the message.
+func (r *running) reliable(c *streams.Connector, asks bool) sink {
+	s := r.sinkOf(c)
+	switch {
+	case c.Outputs == nil:
+	case c.Outputs.Pattern == streams.FanOut:
+		return s // each of its outputs is reliable by itself
+	case c.Outputs.Pattern == streams.FanOutFailFast:
+		return &burying{sink: s, run: r, onlyPermanent: true, asks: asks}
+	}
+	return &burying{sink: &retrying{sink: s, run: r}, run: r, asks: asks}
+}
