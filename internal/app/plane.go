@@ -276,6 +276,9 @@ func (pl *plane) metrics(p planeParts) []prometheus.Collector {
 	if pl.traces != nil {
 		all = append(all, pl.traces.Metrics())
 	}
+	if pl.streams != nil {
+		all = append(all, pl.streams.Metrics())
+	}
 	if p.shipped != nil {
 		all = append(all, p.shipped.sender.Metrics())
 	}

@@ -31,7 +31,7 @@ type running struct {
 	level      *stream.Demand
 	room       *room
 
-	passed, filtered, refused, buried atomic.Uint64 // messages by how they ended
+	passed, refused, buried, returned atomic.Uint64 // messages by how they ended
 
 	mu        sync.Mutex
 	phase     stream.Phase
@@ -189,6 +189,8 @@ func (d *delivery) end(err error) {
 		r.passed.Add(1)
 	case stream.ClassOf(err) == stream.Refused:
 		r.refused.Add(1)
+	default:
+		r.returned.Add(1)
 	}
 	if f, ok := errors.AsType[*final](err); ok {
 		err = f.error
