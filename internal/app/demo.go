@@ -35,6 +35,7 @@ const (
 	demoOpen   = "demo-open"
 	demoKeyed  = "demo-keyed"
 	demoGraph  = "demo-countries"
+	demoEvents = "demo-events"
 	demoPolicy = "demo"
 	demoReader = "demo-reader" // limited in depth and fields
 	demoFull   = "demo-full"   // not limited
@@ -90,7 +91,22 @@ func demoAPIs(upstream string) []demoAPI {
 		{id: demoOpen, name: "Demo, open", listenPath: "/open/", open: true, target: upstream},
 		{id: demoKeyed, name: "Demo, with a key", listenPath: "/keyed/", target: upstream},
 		{id: demoGraph, name: "Demo, GraphQL", listenPath: "/countries/", target: upstream + samplePath, schema: countries.Schema},
+		{id: demoEvents, name: "Demo, event streams", listenPath: "/events/", open: true, streams: demoStreams},
 	}
+}
+
+// demoStreams take messages in by POST, and give them out to clients that listen. In
+// between is the broker inside the gateway, which keeps what comes while there is none.
+var demoStreams = object{
+	"publish": object{
+		"input":    object{"http_server": object{"path": "/messages"}},
+		"pipeline": object{"processors": []object{{"label": "stamp", "mapping": "root = this\nroot.received = now()"}}},
+		"output":   object{"msgbroker": object{"addresses": []string{"inproc://"}, "topic": "messages"}},
+	},
+	"feed": object{
+		"input":  object{"msgbroker": object{"addresses": []string{"inproc://"}, "topics": []string{"messages"}, "consumer_group": "feed"}},
+		"output": object{"http_server": object{"path": "/feed"}},
+	},
 }
 
 func demoPolicies() []object {
@@ -117,7 +133,7 @@ func demoPolicies() []object {
 
 // print prints commands to copy. dir is the folder of the admin's key.
 func (d *demo) print(w io.Writer, gateway, admin, dir string) {
-	say(w, "demo           3 APIs, 3 policies (one: %d calls per %d s), 3 keys. Try:\n", demoQuota, demoPeriod)
+	say(w, "demo           4 APIs, 3 policies (one: %d calls per %d s), 3 keys. Try:\n", demoQuota, demoPeriod)
 	say(w, "  curl -i %s/open/hello\n", gateway)
 	say(w, "  curl -i %s/keyed/hello -H 'Authorization: %s'\n", gateway, d.key.Reveal())
 	say(w, "  for i in $(seq 12); do curl -s -o /dev/null -w '%%{http_code}\\n' %s/keyed/hello -H 'Authorization: %s'; done\n", gateway, d.key.Reveal())
@@ -136,6 +152,7 @@ func (d *demo) print(w io.Writer, gateway, admin, dir string) {
 	}
 	say(w, "Why the second is refused:\n  sluice explain POST /countries/ --server %s --data-dir %s --key %s -d '{\"query\":\"{ continents { countries { languages { name } } } }\"}'\n",
 		admin, dir, d.reader.Reveal())
+	say(w, "Event streams  what one command posts, another receives:\n  curl -N %s/events/feed -H 'Accept: text/event-stream'\n  curl -i %s/events/messages -d '{\"text\":\"hello\"}'\n", gateway, gateway)
 }
 
 // seeder calls the admin.
@@ -183,6 +200,7 @@ type demoAPI struct {
 	open                 bool // no key is needed
 	target               string
 	schema               string // of a GraphQL API
+	streams              object // of an API of event streams
 }
 
 // definition returns the API in JSON.
@@ -190,6 +208,9 @@ func (a *demoAPI) definition() object {
 	def := object{
 		"api_id": a.id, "name": a.name, "use_keyless": a.open, "strip_auth_data": !a.open,
 		"proxy": object{"listen_path": a.listenPath, "target_url": a.target, "strip_listen_path": true},
+	}
+	if a.streams != nil {
+		def["x-svc-streaming"] = object{"streams": a.streams}
 	}
 	if a.schema != "" {
 		def["graphql"] = object{"enabled": true, "execution_mode": "proxyOnly", "schema": a.schema}
@@ -209,7 +230,7 @@ func (s *seeder) api(ctx context.Context, api demoAPI) error {
 		return err
 	}
 	proxy, ok := def["proxy"].(object)
-	if !ok || proxy["target_url"] == api.target {
+	if !ok || proxy["target_url"] == api.target || api.streams != nil {
 		return nil
 	}
 	proxy["target_url"] = api.target

@@ -205,7 +205,7 @@ func (u *allInOne) announce(ctx context.Context) {
 func (u *allInOne) isServing() bool {
 	live := u.node.live
 	return live.snapshot() != nil && (u.demo == nil ||
-		live.API(demoKeyed) != nil && live.API(demoGraph) != nil && live.Policies().Get(demoPolicy) != nil && live.Policies().Get(demoFull) != nil)
+		live.API(demoKeyed) != nil && live.API(demoGraph) != nil && live.API(demoEvents) != nil && live.Policies().Get(demoPolicy) != nil && live.Policies().Get(demoFull) != nil)
 }
 
 func (u *allInOne) banner(ctx context.Context, w io.Writer) {
