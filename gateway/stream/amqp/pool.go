@@ -79,7 +79,8 @@ type groupKey struct {
 	addresses, vhost, client string
 	user                     string
 	password                 streams.Secret
-	tls, publishes           bool
+	tls, unverified          bool // unverified: the certificate of the server is not checked
+	publishes                bool
 }
 
 // A group are the connections of one key.
@@ -108,7 +109,7 @@ type attempt struct {
 func (p *Pool) group(s *streams.Servers, publishes bool) *group {
 	key := groupKey{
 		addresses: strings.Join(s.Addresses, ","), vhost: s.VHost, client: s.ClientID,
-		user: s.User, password: s.Password, tls: s.TLS, publishes: publishes,
+		user: s.User, password: s.Password, tls: s.TLS, unverified: s.SkipVerify, publishes: publishes,
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -303,7 +304,7 @@ func (g *group) secure(ctx context.Context, raw net.Conn, address string) (net.C
 		raw.Close()
 		return nil, err
 	}
-	config.ServerName = host
+	config.ServerName, config.InsecureSkipVerify = host, g.key.unverified
 	client := tls.Client(raw, config)
 	if err := client.HandshakeContext(ctx); err != nil {
 		raw.Close()

@@ -31,7 +31,7 @@ const dialWithin = 10 * time.Second
 func options(s *streams.Servers, site *stream.Site, h *hooks) []kgo.Opt {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(s.Addresses...), kgo.ClientID(s.ClientID), kgo.DisableClientMetrics(),
-		kgo.Dialer(dialer(s.TLS, site.Dial)), kgo.WithHooks(h),
+		kgo.Dialer(dialer(s, site.Dial)), kgo.WithHooks(h),
 	}
 	if s.User != "" {
 		opts = append(opts, kgo.SASL(plain.Auth{User: s.User, Pass: string(s.Password)}.AsMechanism()))
@@ -41,19 +41,19 @@ func options(s *streams.Servers, site *stream.Site, h *hooks) []kgo.Opt {
 
 // dialer returns how brokers are called: by the guarded dialer, with TLS if that is asked
 // for.
-func dialer(secure bool, dial stream.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
+func dialer(s *streams.Servers, dial stream.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, dialWithin)
 		defer cancel()
 		conn, err := dial(ctx, network, address)
-		if err != nil || !secure {
+		if err != nil || !s.TLS {
 			return conn, err
 		}
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
 			host = address
 		}
-		over := tls.Client(conn, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12})
+		over := tls.Client(conn, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.SkipVerify})
 		if err := over.HandshakeContext(ctx); err != nil {
 			_ = conn.Close() // it is not used
 			return nil, err
