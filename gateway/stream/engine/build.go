@@ -1,12 +1,10 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/sluicegate/sluice/gateway/stream"
-	"github.com/sluicegate/sluice/gateway/stream/endpoint"
-	"github.com/sluicegate/sluice/gateway/stream/kafka"
+	"github.com/sluicegate/sluice/gateway/stream/connectors"
 	"github.com/sluicegate/sluice/internal/definition/streams"
 )
 
@@ -43,19 +41,8 @@ func (r *running) survey(c *streams.Connector, side string) error {
 	}
 	made := &connector{conf: c, side: side, site: r.siteOf(c.Label, c.Path)}
 	r.connectors = append(r.connectors, made)
-	var err error
-	switch {
-	case c.HTTPServerInput != nil:
-		made.in, err = endpoint.NewInput(c.HTTPServerInput, made.site)
-	case c.HTTPServerOutput != nil:
-		made.out, err = endpoint.NewOutput(c.HTTPServerOutput, made.site)
-	case c.WebSocket != nil && side == sideInput:
-		made.in = endpoint.NewSocketInput(c.WebSocket, made.site)
-	case c.WebSocket != nil:
-		made.out = endpoint.NewSocketOutput(c.WebSocket, made.site)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.Path, err)
+	if connectors.Serves(c) {
+		return r.make(made)
 	}
 	return nil
 }
@@ -112,7 +99,6 @@ func (r *running) connect() error {
 			continue
 		}
 		if err := r.make(c); err != nil {
-			err = fmt.Errorf("%s: %w", c.site.Label, err)
 			c.site.State.Fail(err)
 			c.site.State.Enter(stream.Failing)
 			return err
@@ -122,33 +108,15 @@ func (r *running) connect() error {
 }
 
 func (r *running) make(c *connector) (err error) {
-	e := r.engine
-	switch conf := c.conf; {
-	case conf.BrokerInput != nil:
-		switch conf.BrokerInput.Scheme {
-		case streams.AMQP:
-			c.in, err = e.brokers().NewInput(conf.BrokerInput, c.site)
-		case streams.Kafka:
-			c.in = kafka.NewInput(conf.BrokerInput, c.site)
-		default:
-			c.in, err = e.inside().NewInput(conf.BrokerInput, c.site)
-		}
-	case conf.BrokerOutput != nil:
-		switch conf.BrokerOutput.Scheme {
-		case streams.AMQP:
-			c.out, err = e.brokers().NewOutput(conf.BrokerOutput, c.site)
-		case streams.Kafka:
-			c.out, err = kafka.NewOutput(conf.BrokerOutput, c.site)
-		default:
-			c.out, err = e.inside().NewOutput(conf.BrokerOutput, c.site)
-		}
-	default:
-		err = errors.New("the connector is unknown")
+	if c.side == sideInput {
+		c.in, err = r.engine.connectors.Input(c.conf, c.site)
+	} else {
+		c.out, err = r.engine.connectors.Output(c.conf, c.site)
 	}
 	if err != nil {
-		c.in, c.out = nil, nil // not a nil pointer in an interface
+		return fmt.Errorf("%s: %w", c.conf.Path, err)
 	}
-	return err
+	return nil
 }
 
 // sinkOf returns a connector, or what is below it, as a sink.

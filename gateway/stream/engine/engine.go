@@ -10,15 +10,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/stream"
-	"github.com/sluicegate/sluice/gateway/stream/amqp"
-	"github.com/sluicegate/sluice/gateway/stream/inproc"
+	"github.com/sluicegate/sluice/gateway/stream/connectors"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/definition/streams"
 )
@@ -41,8 +39,8 @@ type Engine struct {
 	dial       stream.Dialer
 	webSockets bool
 	maxStreams int
-	dir        string
 	log        *slog.Logger
+	connectors *connectors.Set
 	room       *room // of all streams
 	aside      bool  // it compiles streams that are never started
 
@@ -51,37 +49,16 @@ type Engine struct {
 	stopping bool
 	draining sync.WaitGroup
 	left     map[*running]context.CancelFunc // that drain
-	amqp     *amqp.Pool                      // nil: no stream needs it
-	inproc   *inproc.Broker                  // likewise
 }
 
 // New returns an engine without streams.
 func New(o Options) *Engine {
 	o.Parse.SkipScripts = true // the processors compile them
 	return &Engine{
-		parse: o.Parse, dial: o.Dial, webSockets: o.WebSockets, maxStreams: o.MaxStreams, dir: o.Dir, log: o.Log,
-		room: newRoom(0, o.MaxBytes), running: make(map[string]*running), left: make(map[*running]context.CancelFunc),
+		parse: o.Parse, dial: o.Dial, webSockets: o.WebSockets, maxStreams: o.MaxStreams, log: o.Log,
+		connectors: &connectors.Set{Dir: o.Dir, Log: o.Log},
+		room:       newRoom(0, o.MaxBytes), running: make(map[string]*running), left: make(map[*running]context.CancelFunc),
 	}
-}
-
-// brokers returns the connections to AMQP brokers.
-func (e *Engine) brokers() *amqp.Pool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.amqp == nil {
-		e.amqp = amqp.NewPool()
-	}
-	return e.amqp
-}
-
-// inside returns the broker inside the gateway.
-func (e *Engine) inside() *inproc.Broker {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.inproc == nil {
-		e.inproc = inproc.New(inproc.Options{Dir: e.dir, Log: e.log})
-	}
-	return e.inproc
 }
 
 // Aside returns an engine that compiles the streams of an API without side effects, for
@@ -92,7 +69,7 @@ func (e *Engine) Aside() *Engine {
 	}
 	return &Engine{
 		parse: e.parse, dial: e.dial, webSockets: e.webSockets, maxStreams: e.maxStreams,
-		log: slog.New(slog.DiscardHandler), room: newRoom(0, e.room.bytes), running: make(map[string]*running), aside: true,
+		log: slog.New(slog.DiscardHandler), connectors: new(connectors.Set), room: newRoom(0, e.room.bytes), running: make(map[string]*running), aside: true,
 	}
 }
 
@@ -239,17 +216,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Unlock()
 	defer context.AfterFunc(ctx, e.hurry)()
 	e.draining.Wait()
-	e.mu.Lock()
-	pool, broker := e.amqp, e.inproc
-	e.mu.Unlock()
-	var errs []error
-	if pool != nil {
-		pool.Close(ctx)
-	}
-	if broker != nil {
-		errs = append(errs, broker.Close())
-	}
-	return errors.Join(errs...)
+	return e.connectors.Close(ctx)
 }
 
 // hurry ends the time of all streams that drain.
