@@ -72,7 +72,7 @@ func TestTheServersWishToWait(t *testing.T) {
 		"retry: 1500": 1500 * time.Millisecond, "retry:7": 7 * time.Millisecond,
 		"retry: x": 0, "retry: -1": 0, "retry: 99999999999": 0, "retry": 0,
 	} {
-		r := NewReader(strings.NewReader(text+"\n\n"), 10)
+		r := NewReader(strings.NewReader(text+"\n\n"), 100)
 		if _, err := r.Next(); !errors.Is(err, io.EOF) || r.Retry() != want {
 			t.Errorf("%s: %v, %v", text, r.Retry(), err)
 		}
