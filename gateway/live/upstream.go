@@ -12,6 +12,7 @@ import (
 
 	"github.com/fasthttp/websocket"
 
+	"github.com/sluicegate/sluice/internal/eventstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/wsconn"
 )
@@ -25,8 +26,11 @@ const (
 	writeWithin = 10 * time.Second
 )
 
-// errNotUnderstood is an upstream that breaks the protocol.
-var errNotUnderstood = errors.New("the upstream has sent a message that is not understood")
+// Upstreams that break the protocol.
+var (
+	errNotUnderstood = errors.New("the upstream has sent a message that is not understood")
+	errLongEvent     = errors.New("the upstream has sent an event that is too large")
+)
 
 // upstream is the protocol on a connection to an upstream.
 type upstream struct {
@@ -270,22 +274,26 @@ func IsResult(text []byte) bool {
 // Events passes the events of a text/event-stream on until it ends (WHATWG HTML, section
 // 9.2). If it returns an error, the end has not been passed on.
 func Events(from io.Reader, to Sink) error {
-	s := newEvents(from)
+	s := eventstream.NewReader(from, maxEvent)
 	for {
-		name, data, err := s.next()
+		e, err := s.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			to.Complete() // the stream was not cut off
 			return nil
+		case errors.Is(err, eventstream.ErrTooLarge):
+			return errLongEvent
 		case err != nil:
 			return err
+		case !e.HasData && e.Name != typeComplete:
+			continue
 		}
-		switch name {
+		switch e.Name {
 		case "", "next", "message":
-			if !IsResult(data) {
+			if !IsResult(e.Data) {
 				return errNotUnderstood
 			}
-			to.Next(data)
+			to.Next(e.Data)
 		case typeComplete:
 			to.Complete()
 			return nil

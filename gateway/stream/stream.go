@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -145,6 +146,10 @@ type Site struct {
 	Log              *slog.Logger
 	State            *State // of the connector
 	Dial             Dialer // guarded
+
+	// HTTP returns what makes calls by HTTP with Dial. Connectors share its connections; nil:
+	// each has its own.
+	HTTP func(skipVerify bool) http.RoundTripper
 }
 
 // A Dialer connects to an address that the configuration names, if it may be called.
