@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sync"
 
 	"github.com/sluicegate/sluice/gateway/stream"
 	"github.com/sluicegate/sluice/gateway/stream/amqp"
 	"github.com/sluicegate/sluice/gateway/stream/endpoint"
+	"github.com/sluicegate/sluice/gateway/stream/httpcall"
+	"github.com/sluicegate/sluice/gateway/stream/httpclient"
 	"github.com/sluicegate/sluice/gateway/stream/inproc"
 	"github.com/sluicegate/sluice/gateway/stream/kafka"
 	"github.com/sluicegate/sluice/internal/definition/streams"
@@ -19,10 +22,12 @@ import (
 // A Set makes connectors. It opens nothing before the first connector needs it. It is safe
 // for concurrent use.
 type Set struct {
-	Dir string // of the journal of the in-process broker; "": its messages are kept in memory
-	Log *slog.Logger
+	Dir  string        // of the journal of the in-process broker; "": its messages are kept in memory
+	Dial stream.Dialer // guarded
+	Log  *slog.Logger
 
 	mu     sync.Mutex
+	http   *httpcall.Pool // nil: nothing was called by HTTP
 	amqp   *amqp.Pool     // nil: no connector needs it
 	inproc *inproc.Broker // likewise
 }
@@ -40,6 +45,8 @@ func (s *Set) Input(c *streams.Connector, site *stream.Site) (stream.Input, erro
 		return input(endpoint.NewInput(c.HTTPServerInput, site))
 	case c.WebSocket != nil:
 		return endpoint.NewSocketInput(c.WebSocket, site), nil
+	case c.HTTPPoll != nil:
+		return input(httpclient.NewInput(c.HTTPPoll, site))
 	case c.BrokerInput == nil:
 	case c.BrokerInput.Scheme == streams.AMQP:
 		return input(s.brokers().NewInput(c.BrokerInput, site))
@@ -58,6 +65,8 @@ func (s *Set) Output(c *streams.Connector, site *stream.Site) (stream.Output, er
 		return output(endpoint.NewOutput(c.HTTPServerOutput, site))
 	case c.WebSocket != nil:
 		return endpoint.NewSocketOutput(c.WebSocket, site), nil
+	case c.HTTPSend != nil:
+		return output(httpclient.NewOutput(c.HTTPSend, site))
 	case c.BrokerOutput == nil:
 	case c.BrokerOutput.Scheme == streams.AMQP:
 		return output(s.brokers().NewOutput(c.BrokerOutput, site))
@@ -87,6 +96,16 @@ func output[T stream.Output](out T, err error) (stream.Output, error) {
 	return out, nil
 }
 
+// HTTP is that of stream.Site.
+func (s *Set) HTTP(skipVerify bool) http.RoundTripper {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.http == nil {
+		s.http = httpcall.NewPool(s.Dial)
+	}
+	return s.http.Transport(skipVerify)
+}
+
 // brokers returns the connections to AMQP brokers.
 func (s *Set) brokers() *amqp.Pool {
 	s.mu.Lock()
@@ -110,8 +129,11 @@ func (s *Set) inside() *inproc.Broker {
 // Close closes what the connectors share. They are closed before.
 func (s *Set) Close(ctx context.Context) error {
 	s.mu.Lock()
-	pool, broker := s.amqp, s.inproc
+	pool, broker, calls := s.amqp, s.inproc, s.http
 	s.mu.Unlock()
+	if calls != nil {
+		calls.Close()
+	}
 	if pool != nil {
 		pool.Close(ctx)
 	}

@@ -55,7 +55,7 @@ func (r *running) siteOf(label, path string) *stream.Site {
 		Org: r.org, API: r.api, Stream: r.conf.Name, Label: label,
 		MaxMessageBytes: r.conf.MaxMessageBytes, MaxInFlight: r.conf.MaxInFlight,
 		Log:   r.log,
-		State: new(stream.State), Dial: r.engine.dial,
+		State: new(stream.State), Dial: r.engine.dial, HTTP: r.engine.connectors.HTTP,
 	}
 }
 

@@ -18,6 +18,7 @@ type room struct {
 	have     int
 	size     int
 	open     bool
+	told     bool // the level of the demand
 	telling  bool
 	emptied  chan struct{} // closed once nothing is unsettled; nil: it is not waited for
 	oldest   *delivery     // in the order in which they entered
@@ -25,7 +26,7 @@ type room struct {
 }
 
 func newRoom(messages, bytes int) *room {
-	return &room{messages: messages, bytes: bytes, demand: stream.NewDemand(true), open: true}
+	return &room{messages: messages, bytes: bytes, demand: stream.NewDemand(true), open: true, told: true}
 }
 
 // enter takes room, and reports whether there was enough. One message always fits.
@@ -64,7 +65,8 @@ func (r *room) unlock() {
 		r.mu.Unlock()
 		return
 	}
-	for r.telling = true; r.demand.On() != r.open; {
+	for r.telling = true; r.told != r.open; {
+		r.told = r.open
 		open := r.open
 		r.mu.Unlock()
 		r.demand.Set(open)
