@@ -125,12 +125,15 @@ func TestAStreamWaitsForDemand(t *testing.T) {
 	f.full.Lock()
 	f.demand.Set(true)
 	next(t, f.asked)
+	next(t, f.asked)
 	f.demand.Set(false)
 	f.full.Unlock()
 	in.pass.pump()
-	if len(f.got) != 0 {
-		t.Error("a message is passed on without demand")
+	in.pass.mu.Lock()
+	if n := len(in.pass.held); n != 1 || len(f.got) != 0 {
+		t.Errorf("%d messages are held and %d passed on without demand", n, len(f.got))
 	}
+	in.pass.mu.Unlock()
 	f.demand.Set(true)
 	want(t, f, "1", "2", "3")
 	in.Stop(t.Context())

@@ -107,7 +107,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 func goroutines() []string {
 	buf := make([]byte, 1<<20)
 	var ours []string
-	for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
 		if strings.Contains(stack, "httpclient.(*") || strings.Contains(stack, "http.(*persistConn)") || strings.Contains(stack, "http.(*Transport)") {
 			ours = append(ours, stack)
 		}
