@@ -15,6 +15,8 @@ import (
 	"weak"
 
 	"github.com/fasthttp/websocket"
+
+	"github.com/sluicegate/sluice/internal/wsconn"
 )
 
 // Bits of a frame's first byte (RFC 6455 section 5.2).
@@ -50,8 +52,8 @@ func closeFrame(code uint16, reason string) []byte {
 // of a connection.
 func nothingLeft(t *testing.T, before int, conn weak.Pointer[Conn]) {
 	t.Helper()
-	// A timer that was stopped stays with its processor, and what it refers to in memory,
-	// until that processor looks at its timers again, which an idle one does not.
+	// A timer that was stopped, and what it refers to, stay in memory until its processor
+	// removes stopped timers, which it does once they are more than a quarter.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	within := time.Now().Add(30 * time.Second)
 	for runtime.NumGoroutine() > before || conn.Value() != nil {
@@ -59,6 +61,13 @@ func nothingLeft(t *testing.T, before int, conn weak.Pointer[Conn]) {
 			var stacks strings.Builder
 			_ = pprof.Lookup("goroutine").WriteTo(&stacks, 1)
 			t.Fatalf("%d goroutines, %d before; the connection is in memory: %t\n%s", runtime.NumGoroutine(), before, conn.Value() != nil, &stacks)
+		}
+		var stopped [1000]*time.Timer
+		for i := range stopped {
+			stopped[i] = time.AfterFunc(time.Hour, func() {})
+		}
+		for _, timer := range stopped {
+			timer.Stop()
 		}
 		runtime.GC()
 		time.Sleep(time.Millisecond)
@@ -250,4 +259,46 @@ func TestSlowClientsLeaveNothing(t *testing.T) {
 	_ = p.raw.Close()
 	<-p.served
 	nothingLeft(t, before, conn)
+}
+
+// A connection that ends because it has been without subscriptions for long takes none that
+// comes at that moment: it would be lost.
+func TestIdleConnectionsTakeNothingAtTheirEnd(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	out := wsconn.New(near, time.Second)
+	defer out.Abandon()
+	ws, err := wsconn.UpstreamFrames(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub := new(Hub)
+	idle := &trunk{hub: hub, key: "a", feeds: make(map[string]*feed), up: &upstream{ws: ws, out: out}, idle: time.NewTimer(time.Hour)}
+	hub.trunks = map[string]*trunk{"a": idle}
+	hub.mu.Lock() // the end of the connection is held up here
+	ended := make(chan struct{})
+	go func() { idle.endIdle(); close(ended) }()
+	for within := time.Now().Add(30 * time.Second); !idle.takesNoMore(); time.Sleep(time.Millisecond) {
+		if time.Now().After(within) {
+			t.Error("the connection takes subscriptions while it ends")
+			break
+		}
+	}
+	lost := make(chan error, 1)
+	s := &Subscription{To: &heard{}, Request: []byte(query), Lost: func(err error) { lost <- err }}
+	taken := idle.take(s)
+	hub.mu.Unlock()
+	<-ended
+	if taken || len(lost) > 0 {
+		t.Error("a subscription was taken, and lost")
+	}
+	if hub.Join([]byte("a"), s) {
+		t.Error("a connection that has ended serves a subscription")
+	}
+}
+
+func (t *trunk) takesNoMore() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended
 }

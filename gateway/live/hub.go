@@ -221,9 +221,15 @@ func (t *trunk) drop(f *feed) {
 	}
 }
 
+// endIdle ends the connection unless a subscription has begun meanwhile. None begins behind
+// it: those that come go to another connection.
 func (t *trunk) endIdle() {
 	t.mu.Lock()
-	unused := t.idle != nil && len(t.feeds) == 0
+	unused := t.idle != nil && len(t.feeds) == 0 && !t.ended
+	if unused {
+		t.ended = true
+		t.up.leave()
+	}
 	t.mu.Unlock()
 	if unused {
 		t.end(errUnused)

@@ -32,6 +32,7 @@ const (
 	query = `{"query":"{a}"}`
 	sub1  = `{"id":"1","type":"subscribe","payload":` + query + `}`
 	old1  = `{"id":"1","type":"start","payload":` + query + `}`
+	over1 = "the gateway completes operation 1"
 )
 
 // Every row of the state table: what the client has sent before, its message, and what
@@ -52,6 +53,8 @@ func TestStates(t *testing.T) {
 		{"subscribe before init", TransportWS, nil, sub1, "close 4401 Unauthorized"},
 		{"subscribe with an id in use", TransportWS, []string{hello, sub1}, sub1, "close 4409 Subscriber for 1 already exists"},
 		{"subscribe with an id that is free again", TransportWS, []string{hello, sub1, `{"id":"1","type":"complete"}`}, sub1, "start 1 " + query},
+		{"subscribe with an id whose operation is complete", TransportWS, []string{hello, sub1, over1}, sub1, "start 1 " + query},
+		{"complete that crosses ours", TransportWS, []string{hello, sub1, over1}, `{"id":"1","type":"complete"}`, ""},
 		{"one operation too many", TransportWS, []string{hello, sub1, strings.Replace(sub1, "1", "2", 1)}, strings.Replace(sub1, "1", "3", 1), `send {"id":"3","type":"error","payload":[{"message":"Too many operations are active on this connection."}]}`},
 		{"complete", TransportWS, []string{hello, sub1}, `{"id":"1","type":"complete"}`, "stop 1"},
 		{"complete of none", TransportWS, []string{hello}, `{"id":"1","type":"complete"}`, ""},
@@ -62,6 +65,8 @@ func TestStates(t *testing.T) {
 		{"pong", TransportWS, []string{hello}, `{"type":"pong"}`, ""},
 		{"unknown type", TransportWS, []string{hello}, `{"type":"begin"}`, "close 4400 Invalid type 'begin'"},
 		{"type of the other protocol", TransportWS, []string{hello}, old1, "close 4400 Invalid type 'start'"},
+		{"type of a server", TransportWS, []string{hello, sub1}, `{"id":"1","type":"next","payload":{}}`, "close 4400 Invalid type 'next'"},
+		{"unknown type before init", TransportWS, nil, `{"type":"begin"}`, "close 4400 Invalid type 'begin'"},
 		{"no type", TransportWS, []string{hello}, `{"id":"1"}`, "close 4400 Invalid type ''"},
 		{"no JSON", TransportWS, []string{hello}, `subscribe`, "close 4400 JSON syntax error"},
 		{"half a message", TransportWS, []string{hello}, sub1[:20], "close 4400 JSON syntax error"},
@@ -79,16 +84,27 @@ func TestStates(t *testing.T) {
 		{"old: start", Legacy, []string{hello}, old1, "start 1 " + query},
 		{"old: start before init", Legacy, nil, old1, "close 4401 Unauthorized"},
 		{"old: start with an id in use", Legacy, []string{hello, old1}, old1, "close 4409 Subscriber for 1 already exists"},
+		{"old: start with an id that is free again", Legacy, []string{hello, old1, `{"id":"1","type":"stop"}`}, old1, "start 1 " + query},
+		{"old: start with an id whose operation is complete", Legacy, []string{hello, old1, over1}, old1, "start 1 " + query},
+		{"old: stop that crosses our complete", Legacy, []string{hello, old1, over1}, `{"id":"1","type":"stop"}`, ""},
+		{"old: stop without id", Legacy, []string{hello, old1}, `{"type":"stop"}`, "close 4400 Message is missing the 'id' property"},
 		{"old: stop", Legacy, []string{hello, old1}, `{"id":"1","type":"stop"}`, `send {"id":"1","type":"complete"}, stop 1`},
 		{"old: stop of none", Legacy, []string{hello}, `{"id":"1","type":"stop"}`, ""},
 		{"old: terminate", Legacy, []string{hello}, `{"type":"connection_terminate"}`, "close 1000"},
+		{"old: terminate before init", Legacy, nil, `{"type":"connection_terminate"}`, "close 1000"},
+		{"old: type of the other protocol", Legacy, []string{hello}, sub1, "close 4400 Invalid type 'subscribe'"},
+		{"old: no JSON", Legacy, []string{hello}, `start`, "close 4400 JSON syntax error"},
+		{"old: empty id", Legacy, []string{hello}, `{"id":"","type":"start","payload":{}}`, "close 4400 Message is missing the 'id' property"},
+		{"old: no payload", Legacy, []string{hello}, `{"id":"1","type":"start"}`, "close 4400 Message is missing the 'payload' property"},
 		{"old: unknown type", Legacy, []string{hello}, `{"type":"ping"}`, "close 4400 Invalid type 'ping'"},
 		{"old: one operation too many", Legacy, []string{hello, old1, strings.Replace(old1, "1", "2", 1)}, strings.Replace(old1, "1", "3", 1), `send {"id":"3","type":"error","payload":{"message":"Too many operations are active on this connection."}}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := Machine{Protocol: row.protocol, Most: 2}
 			for _, before := range row.before {
-				if s := m.Text([]byte(before)); s.Do == Init {
+				if before == over1 {
+					m.End([]byte("1"))
+				} else if s := m.Text([]byte(before)); s.Do == Init {
 					m.Accept()
 				}
 			}

@@ -20,7 +20,8 @@ type numbers struct {
 
 // A client may close with any code. Those that are not among these are counted as one.
 var codes = map[int]string{
-	CloseNormal: "1000", CloseGoingAway: "1001", CloseProtocol: "1002", CloseAbnormal: "1006", CloseTooBig: "1009", CloseInternal: "1011", CloseRestart: "1012",
+	CloseNormal: "1000", CloseGoingAway: "1001", CloseProtocol: "1002", CloseAbnormal: "1006", CloseInvalidText: "1007", CloseTooBig: "1009",
+	CloseInternal: "1011", CloseRestart: "1012", CloseTryAgain: "1013",
 	CloseBadMessage: "4400", CloseUnauthorized: "4401", CloseForbidden: "4403", CloseInitTimeout: "4408", CloseDuplicate: "4409", CloseSecondInit: "4429", CloseSlowConsumer: "4500",
 }
 

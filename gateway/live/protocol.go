@@ -60,8 +60,8 @@ const (
 	CloseGoingAway       = 1001
 	CloseProtocol        = 1002
 	CloseAbnormal        = 1006 // no close frame came or went
-	CloseTooBig          = 1009
 	CloseInvalidText     = 1007
+	CloseTooBig          = 1009
 	CloseInternal        = 1011
 	CloseRestart         = 1012 // clients connect again
 	CloseTryAgain        = 1013
