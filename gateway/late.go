@@ -98,8 +98,14 @@ var errNoText = errors.New("no text")
 var forbidden = &live.Refusal{Code: live.CloseForbidden, Reason: "Forbidden"}
 
 // identify authenticates the client by the payload of connection_init.
-func (s *socket) identify(payload []byte) *live.Refusal {
+func (s *socket) identify(payload []byte) (refused *live.Refusal) {
 	g := s.gateway
+	defer func() {
+		if fault := recover(); fault != nil {
+			g.server.Fault(fault)
+			refused = &live.Refusal{Code: live.CloseInternal, Reason: internalError}
+		}
+	}()
 	call := s.call.Again(nil)
 	defer call.Free()
 	call.Started = time.Now()

@@ -85,6 +85,16 @@ func (s *socket) endBarred() {
 	}
 }
 
+// survive is deferred: it ends the connection, and no other, if its goroutine panics.
+func (s *socket) survive() {
+	if fault := recover(); fault != nil {
+		s.gateway.server.Fault(fault)
+		s.conn.Load().Close(live.CloseInternal, internalError)
+	}
+}
+
+const internalError = "Internal Server Error"
+
 const goodbye = "The gateway stops, please connect again"
 
 // isOfHandshake reports whether a header line of a handshake is for that connection only,
@@ -160,6 +170,7 @@ func (o *operation) request() (*pipeline.Exchange, *wire.Relay) {
 
 // carryOut runs the stages and sends what they answer.
 func (o *operation) carryOut() {
+	defer o.socket.survive()
 	g := o.socket.gateway
 	ex, call := o.request()
 	o.under = g.current.Load()
@@ -194,6 +205,7 @@ func (o *operation) carryOut() {
 	}
 	o.keep()
 	go func() { // others may follow the events when the client has left
+		defer o.socket.survive()
 		defer end()
 		o.hub.Events(&o.Subscription, readUntil{&o.gone, ex.Answer.Stream}, func() { o.gone.Store(true) })
 	}()
@@ -215,6 +227,8 @@ func (o *operation) answer(ex *pipeline.Exchange) (shares bool) {
 	case err != nil:
 	case streams:
 		o.keep()
+	case o.live.Again && isAway(ex):
+		err = errNotBegun
 	case ex.Rejection != nil:
 		o.op.Fail(errorsOf(ex))
 	case events && a.Stream != nil:
@@ -228,6 +242,20 @@ func (o *operation) answer(ex *pipeline.Exchange) (shares bool) {
 	}
 	if err != nil {
 		o.lost(err)
+	}
+	return false
+}
+
+// isAway reports whether an exchange has failed because of its upstream, which may serve
+// later.
+func isAway(ex *pipeline.Exchange) bool {
+	if ex.Rejection == nil {
+		return ex.Upstream.Status >= 500
+	}
+	switch ex.Rejection.Reason {
+	case pipeline.ReasonUpstreamLookup, pipeline.ReasonUpstreamConnect, pipeline.ReasonUpstreamTLS, pipeline.ReasonUpstreamReset,
+		pipeline.ReasonUpstreamMalformed, pipeline.ReasonUpstreamTimeout, pipeline.ReasonUpstreamBusy, pipeline.ReasonBreakerOpen:
+		return true
 	}
 	return false
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/wsconn"
 )
@@ -222,6 +224,56 @@ func TestUpstreamFaultsEndTheirSubscriptionOnly(t *testing.T) {
 		u.stop()
 	}
 	noMoreGoroutines(t, before)
+}
+
+// faultyMeter is a stage's fault: it panics at the end of certain exchanges.
+type faultyMeter struct {
+	pipeline.Meter
+	fails func(*pipeline.Exchange) bool
+}
+
+func (m faultyMeter) Done(ex *pipeline.Exchange) {
+	if m.fails(ex) {
+		panic("a fault of the gateway")
+	}
+	m.Meter.Done(ex)
+}
+
+// A fault of the gateway's in an operation, or while a credential is looked at, ends the
+// connection, and no other.
+func TestFaultsOfTheGatewayEndTheirConnectionOnly(t *testing.T) {
+	s := lateSockets(t, func(d *gateway.Deps) {
+		made := d.Stages.Meter
+		d.Stages.Meter = func(api string) pipeline.Meter {
+			return faultyMeter{made(api), func(ex *pipeline.Exchange) bool {
+				return ex.Rejection != nil || len(ex.Operations) > 0 && ex.Operations[0].Name == "Faulty"
+			}}
+		}
+	})
+	const internal = "websocket: close 1011 (internal server error): Internal Server Error"
+	open := func(protocol string, head http.Header) *client {
+		c, resp, err := s.dialWith("/keys/", protocol, head)
+		if err != nil {
+			t.Fatal(resp, err)
+		}
+		return c
+	}
+	key := http.Header{"Authorization": {"key"}}
+	other := open("graphql-transport-ws", key).greets()
+	faulty := open("graphql-transport-ws", key).greets().say(asks("subscribe", "1", "query Faulty {a}"))
+	got := faulty.hears()
+	for strings.HasPrefix(got, `{"id":"1"`) { // its answer, unless the end is faster
+		got = faulty.hears()
+	}
+	if got != internal {
+		t.Errorf("the connection of the fault: %s", got)
+	}
+	open("graphql-transport-ws", nil).say(initOf("Authorization", "wrong")).wants(internal)
+	open("graphql-ws", nil).say(initOf("Authorization", "wrong")).wants(`{"type":"connection_error","payload":{"message":"Internal Server Error"}}`, internal)
+	other.say(asks("subscribe", "1", "{a}")).wants(`{"id":"1","type":"next","payload":{"data":{"a":15}}}`, `{"id":"1","type":"complete"}`)
+	if got := s.Gateway.Connections().Panics; got != 3 {
+		t.Errorf("%d faults are counted", got)
+	}
 }
 
 // An upstream that never acknowledges, and one that sends events of others: the client leaves,

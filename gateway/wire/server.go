@@ -157,9 +157,15 @@ func (s *Server) run(n *conn, secure *Secure) {
 // connection that it happened on ends.
 func (s *Server) survive() {
 	if fault := recover(); fault != nil {
-		s.panics.Add(1)
-		s.log.Printf("panic while serving a request: %v\n%s", fault, debug.Stack())
+		s.Fault(fault)
 	}
+}
+
+// Fault counts and logs what a call has panicked with. It is called by the deferred function
+// that has recovered, also for connections that have left HTTP.
+func (s *Server) Fault(fault any) {
+	s.panics.Add(1)
+	s.log.Printf("panic while serving a request: %v\n%s", fault, debug.Stack())
 }
 
 func (s *Server) leave(n *conn) {
