@@ -21,6 +21,15 @@ func newEventStream(left *atomic.Bool) *eventStream {
 	return s
 }
 
+// What waits when a client leaves is neither counted nor passed on.
+func TestEventsThatWaitForAClientThatHasLeft(t *testing.T) {
+	m := &metered{gone: make(chan struct{}), busy: true, waiting: [][]byte{[]byte("{}")}, last: func() { t.Error("the results end") }}
+	m.left()
+	if event, last := m.next(); event != nil || last != nil || m.busy {
+		t.Errorf("%s is next, the end is: %t, the goroutine goes on: %t", event, last != nil, m.busy)
+	}
+}
+
 // Behind twelve seconds of silence comes a comment, and a client that has left is noticed
 // before that.
 func TestSilentEventStreams(t *testing.T) {

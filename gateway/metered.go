@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/live"
@@ -22,6 +23,7 @@ type metered struct {
 	to     live.Sink
 	limits func() *pipeline.EventLimits // of the subscription; nil: its events are not counted
 	gone   chan struct{}                // closed when the subscription has been left
+	came   atomic.Bool                  // a result has, since this was last set to false
 
 	mu      sync.Mutex
 	leave   sync.Once
@@ -34,6 +36,9 @@ type metered struct {
 
 // Next implements live.Sink.
 func (m *metered) Next(result []byte) {
+	if !m.came.Load() {
+		m.came.Store(true)
+	}
 	l := m.limits()
 	if l == nil {
 		m.to.Next(result)
@@ -95,10 +100,16 @@ func (m *metered) pass(l *pipeline.EventLimits) {
 	}
 }
 
-// next returns the event whose turn it is or, if none waits, what ends the results.
+// next returns the event whose turn it is or, if none waits, what ends the results. Events of
+// a subscription that has been left are not counted.
 func (m *metered) next() (event []byte, last func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	select {
+	case <-m.gone:
+		m.over = true
+	default:
+	}
 	if len(m.waiting) == 0 || m.over {
 		m.waiting, m.busy = nil, false
 		if m.over {
@@ -144,10 +155,7 @@ func (m *metered) wait(d time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-m.gone:
-		m.mu.Lock()
-		m.over = true
-		m.mu.Unlock()
-		return false
+		return false // next notices it as well
 	case <-timer.C:
 		return true
 	}

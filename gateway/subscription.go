@@ -30,7 +30,7 @@ type subscription struct {
 
 	mu      sync.Mutex
 	opening bool        // others may wait for the connection that the exchange establishes
-	tries   int         // that followed on the first
+	tries   int         // since the last result
 	timer   *time.Timer // of the next one
 	left    bool
 }
@@ -147,6 +147,9 @@ func (s *subscription) lost(err error) {
 	if s.left {
 		s.mu.Unlock()
 		return
+	}
+	if s.metered.came.Swap(false) {
+		s.tries = 0
 	}
 	if s.begin != nil && s.tries < s.live.Streamed.Retries {
 		pause := min(firstPause<<s.tries, longestPause)

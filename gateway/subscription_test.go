@@ -20,15 +20,18 @@ type ticking struct {
 	gone chan struct{} // receives when a stream of events was given up
 
 	mu            sync.Mutex
+	cuts          chan struct{}                      // closed when streams of events are to end
 	open          map[*websocket.Conn]map[string]int // number of the last event, by id
 	connections   int                                // that there have been
 	subscriptions int
 	heads         []http.Header // of handshakes
-	refuses       bool          // handshakes are answered with 503
+	queries       []string      // of these
+	refuses       int           // so many handshakes are answered with 503, or not at all
+	resets        bool          // the latter
 }
 
 func newTicking(t *testing.T) *ticking {
-	u := &ticking{open: make(map[*websocket.Conn]map[string]int), stop: make(chan struct{}), gone: make(chan struct{}, 10)}
+	u := &ticking{open: make(map[*websocket.Conn]map[string]int), stop: make(chan struct{}), gone: make(chan struct{}, 10), cuts: make(chan struct{})}
 	u.Server = httptest.NewServer(http.HandlerFunc(u.serve))
 	go u.tick()
 	t.Cleanup(func() { close(u.stop); u.cut(); u.Close() })
@@ -37,9 +40,13 @@ func newTicking(t *testing.T) *ticking {
 
 func (u *ticking) serve(w http.ResponseWriter, r *http.Request) {
 	u.mu.Lock()
-	refuses := u.refuses
-	u.heads = append(u.heads, r.Header)
+	refuses := u.refuses > 0
+	u.refuses--
+	u.heads, u.queries = append(u.heads, r.Header), append(u.queries, r.URL.RawQuery)
 	u.mu.Unlock()
+	if refuses && u.resets {
+		panic(http.ErrAbortHandler)
+	}
 	if refuses {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
@@ -84,6 +91,7 @@ func (u *ticking) events(w http.ResponseWriter, r *http.Request) {
 	u.mu.Lock()
 	u.connections++
 	u.subscriptions++
+	cut := u.cuts
 	u.mu.Unlock()
 	w.Header().Set("Content-Type", "text/event-stream")
 	for n := 1; ; n++ {
@@ -93,6 +101,8 @@ func (u *ticking) events(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			u.gone <- struct{}{}
 			return
+		case <-cut:
+			panic(http.ErrAbortHandler)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
@@ -124,6 +134,8 @@ func (u *ticking) cut() {
 	for ws := range u.open {
 		_ = ws.Close()
 	}
+	close(u.cuts)
+	u.cuts = make(chan struct{})
 }
 
 // counted returns how many connections and subscriptions there have been.
@@ -262,10 +274,92 @@ func TestLostSubscriptions(t *testing.T) {
 	}
 }
 
+// An upstream that does not come back at once is tried again, as often as is configured
+// since the last event.
+func TestLostSubscriptionsWhoseUpstreamStaysAway(t *testing.T) {
+	for _, c := range []struct {
+		kind    string
+		resets  bool
+		refuses [2]int // after each loss
+		ends    bool
+	}{
+		{"graphql-transport-ws", false, [2]int{1, 1}, false},
+		{"graphql-transport-ws", true, [2]int{1, 1}, false},
+		{"sse", false, [2]int{1, 1}, false},
+		{"sse", true, [2]int{1, 1}, false},
+		{"graphql-transport-ws", false, [2]int{1, 2}, true},
+		{"sse", true, [2]int{2, 0}, true},
+	} {
+		t.Run(fmt.Sprintf("%s, resets: %t, %v", c.kind, c.resets, c.refuses), func(t *testing.T) {
+			t.Parallel()
+			s, u, _ := withTickingBy(t, c.kind, `,"subscriptions":{"reconnect":2}`)
+			u.resets = c.resets
+			conn := s.dial("/ws/", "graphql-transport-ws", "ann").greets().say(asks("subscribe", "1", ticks))
+			for n := conn.ticked(); n < 5; n = conn.ticked() {
+			}
+			for _, refuses := range c.refuses {
+				u.mu.Lock()
+				u.refuses = refuses
+				u.mu.Unlock()
+				u.cut()
+				got := conn.hears()
+				for ; strings.Contains(got, `"type":"next"`) && !strings.Contains(got, `"count":1}`); got = conn.hears() {
+				}
+				if strings.Contains(got, `"count":1}`) {
+					continue // it has begun anew
+				}
+				if got != `{"id":"1","type":"error","payload":[{"message":"The upstream has failed."}]}` || !c.ends {
+					t.Errorf("%s", got)
+				}
+				return
+			}
+			if c.ends {
+				t.Error("it is tried more often than is configured")
+			}
+		})
+	}
+}
+
+// What an upstream takes from parameters of the URL, and from request_headers, is in the
+// requests for subscriptions as in others.
+func TestCredentialsForUpstreamsOfSubscriptions(t *testing.T) {
+	for _, kind := range []string{"graphql-transport-ws", "sse"} {
+		for _, c := range []struct {
+			more  string // in the definition
+			query string // that the upstream gets, but for the operation
+		}{
+			{`"auth_configs":{"authToken":{"use_param":true,"param_name":"token"}}`, "token=ann&tenant=a"},
+			{`"auth_configs":{"authToken":{"use_param":true,"param_name":"token"}},"strip_auth_data":true`, "tenant=a"},
+		} {
+			t.Run(kind+c.query, func(t *testing.T) {
+				s, u, _ := withTickingBy(t, kind, "")
+				def, err := definition.ParseAPI(fmt.Appendf(nil, `{"api_id":"ws","name":"ws","org_id":"o","proxy":{"listen_path":"/ws/","target_url":%q,"strip_listen_path":true},%s,
+					"graphql":{"enabled":true,"execution_mode":"proxyOnly","schema":%q,"proxy":{"subscription_type":%q,"request_headers":{"X-Upstream-Key":"secret","X-Path":"$svc_context.path"}}}}`, u.URL, c.more, socketSchema, kind))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.MustLoad(def)
+				conn, resp, err := s.dialWith("/ws/?token=ann&tenant=a", "graphql-transport-ws", http.Header{"X-Own": {"yes"}})
+				if err != nil {
+					t.Fatal(resp, err)
+				}
+				conn.greets().say(asks("subscribe", "1", ticks)).ticked()
+				u.mu.Lock()
+				defer u.mu.Unlock()
+				query, _, _ := strings.Cut(u.queries[0], "&query=")
+				head := u.heads[0]
+				if query != c.query || head.Get("X-Upstream-Key") != "secret" || head.Get("X-Own") != "yes" {
+					t.Errorf("the upstream got %q, %v; want %q", query, head, c.query)
+				}
+			})
+		}
+	}
+}
+
 // Those who wait for the connection that another establishes learn that it failed.
 func TestUpstreamsThatRefuseHandshakes(t *testing.T) {
 	s, u, _ := withTicking(t, "")
-	u.refuses = true
+	u.refuses = 10
 	c := s.dial("/ws/", "graphql-transport-ws", "ann").greets()
 	for _, id := range []string{"1", "2", "3"} {
 		c.say(asks("subscribe", id, ticks))
