@@ -26,7 +26,7 @@ func (g *Gateway) openSocket(ex *pipeline.Exchange) (*socket, pipeline.Verdict) 
 	}
 	s := &socket{gateway: g, call: ex.Call.Keep(), client: ex.Client, api: strings.Clone(ex.API.Definition.ID), org: strings.Clone(ex.API.Definition.OrgID)}
 	s.shown = shownOf(ex)
-	o := &live.Options{Limits: g.conf.Sockets, Run: s.run, Ended: s.ended}
+	o := &live.Options{Limits: g.conf.Sockets, Deflated: ex.Opening.Deflated, Run: s.run, Ended: s.ended}
 	o.Protocol, _ = live.Choose([]byte(ex.Opening.Protocol))
 	ex.Opening.Call, ex.Opening.Cut, ex.Opening.Check = s.call, s.cut, s.check
 	if ex.Opening.Late {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -132,7 +133,7 @@ func withSocketsUnder(t *testing.T, bounds tunnels.Options, change ...func(*gate
 	bounds.Interval, bounds.Log = 50*time.Millisecond, slog.New(slog.DiscardHandler)
 	open := tunnels.New(bounds)
 	s.Gateway = gatewaytest.Start(t, gatewaytest.Options{
-		GraphQL:  func(o *graphql.Options) { o.WebSockets = true },
+		GraphQL:  func(o *graphql.Options) { o.WebSockets, o.Deflates = true, true },
 		Sessions: func(o *auth.SessionOptions) { o.Changed = open.Wake },
 		Deps: func(d *gateway.Deps) {
 			d.Stages.Tunnels = open
@@ -274,6 +275,46 @@ func TestOperationsOnASocket(t *testing.T) {
 				}
 				c.say(asks(says.start, "s", "subscription{count(to:3)}")).wants(next("s", data(1)), next("s", data(2)), next("s", data(3)), over("s"))
 			})
+		}
+	}
+}
+
+// A counted connection counts the bytes that come.
+type counted struct {
+	net.Conn
+	in atomic.Int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.in.Add(int64(n))
+	return n, err
+}
+
+// Messages are compressed for clients that ask for it, and for no others.
+func TestCompressedMessages(t *testing.T) {
+	s := withSockets(t)
+	s.key("key", keyOfAll)
+	for _, asks := range []bool{false, true} {
+		var conn *counted
+		d := websocket.Dialer{Subprotocols: []string{"graphql-transport-ws"}, EnableCompression: asks, NetDial: func(network, address string) (net.Conn, error) {
+			plain, err := net.Dial(network, address)
+			conn = &counted{Conn: plain}
+			return conn, err
+		}}
+		ws, resp, err := d.Dial("ws://"+s.Addr+"/ws/", http.Header{"Authorization": {"key"}})
+		if err != nil {
+			t.Fatal(resp, err)
+		}
+		defer ws.Close()
+		if agreed := resp.Header.Get("Sec-WebSocket-Extensions"); (agreed != "") != asks {
+			t.Errorf("the client asks: %t; the answer is %q", asks, agreed)
+		}
+		c := (&client{ws, t}).greets()
+		before, long := conn.in.Load(), strings.Repeat("x", 10_000)
+		c.say(`{"type":"ping","payload":"` + long + `"}`).wants(`{"type":"pong","payload":"` + long + `"}`)
+		if came := conn.in.Load() - before; (came < 1000) != asks {
+			t.Errorf("the client asks: %t; a message of 10,000 bytes takes %d", asks, came)
 		}
 	}
 }

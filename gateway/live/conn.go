@@ -1,8 +1,10 @@
 package live
 
 import (
+	"compress/flate"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -16,6 +18,7 @@ import (
 type Options struct {
 	Limits
 	Protocol Protocol
+	Deflated bool // messages are compressed: the handshake has agreed on wsconn.Deflate
 
 	// Init decides on the payload of connection_init; nil: every connection is
 	// acknowledged. It is called once, and may wait.
@@ -57,7 +60,11 @@ type Conn struct {
 // read from it already. The caller calls Serve, and then closes the connection.
 func Take(client net.Conn, received []byte, o *Options) (*Conn, error) {
 	out := wsconn.New(client, o.WriteWithin)
-	ws, err := wsconn.Frames(out, received)
+	frames := wsconn.Frames
+	if o.Deflated {
+		frames = wsconn.DeflatedFrames
+	}
+	ws, err := frames(out, received)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +143,7 @@ func (c *Conn) heard() error {
 // read handles the client's messages until the connection ends.
 func (c *Conn) read() {
 	for c.heard() == nil {
-		kind, message, err := c.ws.ReadMessage()
+		kind, message, err := c.next()
 		if err != nil {
 			c.lost(err)
 			return
@@ -152,6 +159,27 @@ func (c *Conn) read() {
 		}
 		c.unlock()
 	}
+}
+
+// next returns the client's next message.
+func (c *Conn) next() (kind int, message []byte, err error) {
+	if !c.o.Deflated {
+		return c.ws.ReadMessage()
+	}
+	kind, from, err := c.ws.NextReader()
+	if err != nil {
+		return 0, nil, err
+	}
+	message, err = io.ReadAll(io.LimitReader(from, c.o.MaxMessage+1))
+	_, corrupt := errors.AsType[flate.CorruptInputError](err)
+	switch {
+	case int64(len(message)) > c.o.MaxMessage: // the library bounds what it was compressed to
+		c.Close(CloseTooBig, reasonTooBig)
+		err = websocket.ErrReadLimit
+	case corrupt || errors.Is(err, io.ErrUnexpectedEOF):
+		c.Close(CloseInvalidText, reasonCorrupt)
+	}
+	return kind, message, err
 }
 
 // lost answers the end of the connection: the close frame of a client, or what is wrong

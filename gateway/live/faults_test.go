@@ -1,6 +1,8 @@
 package live
 
 import (
+	"bytes"
+	"compress/flate"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -128,6 +130,47 @@ func TestFramesOfClients(t *testing.T) {
 				got = p.ends()
 			}
 			if !strings.Contains(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			_ = p.raw.Close()
+			<-p.served
+			nothingLeft(t, before, conn)
+		})
+	}
+}
+
+// deflated returns the content of a message as permessage-deflate compresses it.
+func deflated(content string) string {
+	var b bytes.Buffer
+	w, _ := flate.NewWriter(&b, 9) // a valid level
+	_, _ = io.WriteString(w, content)
+	_ = w.Flush()
+	return strings.TrimSuffix(b.String(), "\x00\x00\xff\xff") // RFC 7692 section 7.2.1
+}
+
+// What is bounded and understood is the message, and not what it was compressed to.
+func TestCompressedMessagesOfClients(t *testing.T) {
+	const compressed = final | 0x40 | text
+	for _, c := range []struct {
+		name  string
+		frame []byte
+		want  string
+	}{
+		{"a message", framed(compressed, deflated("hello")), "close 4400: JSON syntax error"},
+		{"one that is not compressed", framed(final|text, "hello"), "close 4400: JSON syntax error"},
+		{"text that is not UTF-8", framed(compressed, deflated("\xff")), "close 1007"},
+		{"a message that becomes too large", framed(compressed, deflated(strings.Repeat(" ", 1<<20))[:900]), "close 1009"},
+		{"a message that is not compressed as it should be", framed(compressed, "\xff\xff\xff"), "close 1007"},
+		{"half of a message", framed(compressed, deflated(strings.Repeat("hello", 20))[:6]), "close 1007"},
+		{"another reserved bit", framed(final|0x20|text, "hello"), "close 1002"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := runtime.NumGoroutine()
+			p := serve(t, func(o *Options) { o.Deflated = true })
+			conn := weak.Make(p.ours)
+			p.ours = nil
+			_, _ = p.raw.Write(c.frame)
+			if got := p.ends(); !strings.Contains(got, c.want) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 			_ = p.raw.Close()

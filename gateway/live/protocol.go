@@ -80,6 +80,8 @@ const (
 	reasonSecondInit     = "Too many initialisation requests"
 	reasonUnauthorized   = "Unauthorized"
 	reasonNotUTF8        = "Text messages are UTF-8"
+	reasonCorrupt        = "A message is not compressed as it should be"
+	reasonTooBig         = "A message is too large"
 	reasonSyntax         = "JSON syntax error"
 	reasonBinary         = "Only text messages are accepted"
 	reasonMissingID      = "Message is missing the 'id' property"

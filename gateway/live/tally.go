@@ -111,7 +111,7 @@ func (c *Conn) Ending() Ending {
 // that are wrong.
 func broken(err error) Ending {
 	if errors.Is(err, websocket.ErrReadLimit) {
-		return Ending{Code: CloseTooBig, Reason: "A message is too large"}
+		return Ending{Code: CloseTooBig, Reason: reasonTooBig}
 	}
 	_, isNet := errors.AsType[net.Error](err)
 	_, isClose := errors.AsType[*websocket.CloseError](err)

@@ -12,6 +12,7 @@ type Opening struct {
 	Protocol string     // WebSocket subprotocol
 	Call     *wire.Call // the handshake, kept
 	Late     bool       // the credential is to come in connection_init
+	Deflated bool       // messages are compressed
 
 	Cut   func(why error) // ends the connection when it is not allowed any more; it does not wait
 	Check func()          // ends the operations of the connection that are not allowed any more

@@ -212,7 +212,7 @@ func graphqlOptions(p planeParts) graphql.Options {
 			Directives: c.MaxDirectives, Literals: c.MaxLiterals, Fragments: c.MaxFragments, Operations: c.MaxOperations,
 			RootFields: c.MaxRootFields, Fields: c.MaxFields,
 		},
-		WebSockets: p.cfg.Gateway.Websockets, Log: p.log,
+		WebSockets: p.cfg.Gateway.Websockets, Deflates: p.cfg.Gateway.GraphQLConnections.Compression, Log: p.log,
 	}
 }
 

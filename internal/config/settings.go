@@ -228,8 +228,11 @@ type GraphQLConnections struct {
 	// Operations that may be active on one connection at the same time; further ones end
 	// with an error.
 	MaxOperations int `yaml:"max_operations" range:"1..100000"`
-	// Largest message of a client; a larger one closes the connection with code 1009. No
-	// messages are compressed: permessage-deflate is not negotiated.
+	// Compress messages (permessage-deflate) on connections whose clients ask for it. Each
+	// message is then compressed for each client, which costs CPU.
+	Compression bool `yaml:"compression"`
+	// Largest message of a client, uncompressed; a larger one closes the connection with code
+	// 1009.
 	MaxMessage Bytes `yaml:"max_message" range:"1KiB..64MiB"`
 	// Memory for messages that wait for a client that reads slowly; more close its
 	// connection with code 4500. No single response may be larger. For event streams of

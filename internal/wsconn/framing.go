@@ -55,7 +55,11 @@ var (
 // Frames returns the framing of a client's connection whose handshake has been answered, and
 // from which received has been read already.
 func Frames(client net.Conn, received []byte) (*websocket.Conn, error) {
-	conn, err := upgrader.Upgrade(&handed{Conn: client, received: received}, handshake, nil)
+	return take(&upgrader, handshake, client, received)
+}
+
+func take(by *websocket.Upgrader, shown *http.Request, client net.Conn, received []byte) (*websocket.Conn, error) {
+	conn, err := by.Upgrade(&handed{Conn: client, received: received}, shown, nil)
 	if err != nil {
 		return nil, fmt.Errorf("taking over a connection: %w", err)
 	}

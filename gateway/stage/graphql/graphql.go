@@ -29,6 +29,7 @@ type Options struct {
 	Cache        int  // bytes of the cache of valid operations
 	RefusedCache int  // bytes of the cache of invalid operations
 	WebSockets   bool // GraphQL connections are served
+	Deflates     bool // their messages are compressed if the client asks for it
 	Log          *slog.Logger
 }
 
@@ -92,7 +93,7 @@ func (g *GraphQL) Compile(def *definition.API) (*Stage, error) {
 		rules: g.rulesFor(def.GraphQL), batchMax: min(def.GraphQL.BatchMax, g.opts.BatchMax),
 	}
 	s.open = s.rulesOf(nil)
-	s.socket = newSocket(def, g.opts.WebSockets)
+	s.socket = newSocket(def, &g.opts)
 	s.streams = streamsOf(def)
 	s.documents = newDocuments(def.GraphQL.TrustedDocuments)
 	s.prepare()

@@ -24,12 +24,13 @@ var (
 // socket answers the handshakes of GraphQL connections of one API (RFC 6455 section 4.2).
 type socket struct {
 	on      bool
+	deflate bool           // messages are compressed if the client asks for it
 	ambient bool           // browsers send the credential by themselves, whatever page asks them to
 	pages   *match.Origins // of pages that may call the API; nil: it says nothing about them
 }
 
-func newSocket(def *definition.API, on bool) socket {
-	s := socket{on: on, ambient: def.UseBasicAuth || def.UseMutualTLS || def.Token().UseCookie || def.Token().UseCertificate}
+func newSocket(def *definition.API, o *Options) socket {
+	s := socket{on: o.WebSockets, deflate: o.Deflates, ambient: def.UseBasicAuth || def.UseMutualTLS || def.Token().UseCookie || def.Token().UseCertificate}
 	if def.CORS.On() {
 		pages := match.CompileOrigins(def.CORS.Origins())
 		s.pages = &pages
@@ -44,7 +45,7 @@ func (s *Stage) handshake(ex *pipeline.Exchange) pipeline.Verdict {
 	if fault != nil {
 		return s.refuse(ex, fault)
 	}
-	return accept(ex, protocol)
+	return s.socket.accept(ex, protocol)
 }
 
 // OpenLate answers the handshake of a GraphQL connection that the auth stage has refused
@@ -61,7 +62,7 @@ func (s *Stage) OpenLate(ex *pipeline.Exchange) pipeline.Verdict {
 		return ex.Reject(fault)
 	}
 	ex.Rejection = nil
-	v := accept(ex, protocol)
+	v := s.socket.accept(ex, protocol)
 	ex.Opening.Late = true
 	return v
 }
@@ -84,8 +85,9 @@ func (s *socket) read(call *wire.Call) (live.Protocol, *pipeline.Rejection) {
 }
 
 // accept answers a handshake (RFC 6455 section 4.2.2).
-func accept(ex *pipeline.Exchange, protocol live.Protocol) pipeline.Verdict {
+func (s *socket) accept(ex *pipeline.Exchange, protocol live.Protocol) pipeline.Verdict {
 	ex.Opening = &pipeline.Opening{Protocol: protocol.String()}
+	ex.Opening.Deflated = s.deflate && wsconn.AsksForDeflate(ex.Call.Header("Sec-WebSocket-Extensions"))
 	a := ex.Answer
 	a.Status, a.NoBody, a.Length = 101, true, -1
 	a.Lines = append(a.Lines, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "...)
@@ -93,6 +95,9 @@ func accept(ex *pipeline.Exchange, protocol live.Protocol) pipeline.Verdict {
 	a.Lines = append(a.Lines, "\r\nSec-WebSocket-Protocol: "...)
 	a.Lines = append(a.Lines, ex.Opening.Protocol...)
 	a.Lines = append(a.Lines, "\r\n"...)
+	if ex.Opening.Deflated {
+		a.Lines = append(a.Lines, "Sec-WebSocket-Extensions: "+wsconn.Deflate+"\r\n"...)
+	}
 	return pipeline.Answered
 }
 
