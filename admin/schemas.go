@@ -6,6 +6,7 @@ import (
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/graphql/rules"
 )
 
 func (s *Server) schemaRoutes() []rest.Route {
@@ -16,7 +17,7 @@ func (s *Server) schemaRoutes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: "/api/apis/{id}/schema/visible", Summary: "Get what a key or a policy may use of a GraphQL API's schema; without either, what the API itself permits", Tag: "Schemas", Role: rest.Viewer,
-			Query: []string{"policy", "key_hash"}, Reply: schemas.Visible{}, Wrong: []int{400, 404}, Handle: s.visibleSchema,
+			Query: []string{"policy", "key_hash"}, Reply: rules.Visible{}, Wrong: []int{400, 404}, Handle: s.visibleSchema,
 		},
 		{
 			Method: "GET", Path: "/api/apis/{id}/schema/history", Summary: "List the schemas that a GraphQL API had", Tag: "Schemas", Role: rest.Viewer,

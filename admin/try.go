@@ -16,9 +16,9 @@ import (
 	"github.com/sluicegate/sluice/admin/portal/credentials"
 	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
-	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/graphql/rules"
 	"github.com/sluicegate/sluice/internal/throttle"
 )
 
@@ -67,7 +67,7 @@ func (s *Server) tryRoutes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: "/api/portal/me/apis/{id}/schema", Summary: "Get what one's own key may use of the schema of a catalogue entry's API", Tag: "Portal", Role: rest.Developer,
-			Query: []string{"key_id"}, Reply: schemas.Visible{}, Wrong: []int{400, 404, 409}, Handle: s.ownSchema,
+			Query: []string{"key_id"}, Reply: rules.Visible{}, Wrong: []int{400, 404, 409}, Handle: s.ownSchema,
 		},
 	}
 }

@@ -94,7 +94,7 @@ func (p *playgrounds) send(method, path string, headers ...string) page {
 func TestThePlaygroundIsAPageAndAScript(t *testing.T) {
 	p := withPlaygrounds(t)
 	for path, wants := range map[string][]string{
-		"/open/playground": {`src="playground/playground.js"`, `data-endpoint="./"`},
+		"/open/playground": {`src="playground/playground.js"`, `data-endpoint="./"`, `data-schema="playground/schema"`},
 		"/deep/tools/try":  {`src="try/playground.js"`, `data-endpoint="./../"`},
 	} {
 		got := p.send("GET", path)
@@ -200,5 +200,109 @@ func TestThePlaygroundFollowsTheAuthenticationOfItsAPI(t *testing.T) {
 	}
 	if got := p.send("GET", "/param/play/playground.js?k=key-of-all"); got.StatusCode != 200 || !strings.Contains(got.Header.Get("Cache-Control"), "private") {
 		t.Errorf("%d %v", got.StatusCode, got.Header)
+	}
+}
+
+// The page's documentation and completion have what the caller's key may use, and no more.
+func TestThePlaygroundHasTheSchemaOfItsCaller(t *testing.T) {
+	p := withPlaygrounds(t)
+	def, err := definition.ParseAPI([]byte(`{"api_id":"ruled","name":"Ruled","org_id":"o","proxy":{"listen_path":"/ruled/","target_url":"http://127.0.0.1:1"},
+		"graphql":{"enabled":true,"execution_mode":"proxyOnly","schema":"type Query { me: User ticks: Int } type User { id: ID email: String }","cost":{"list_size":7},"playground":{"enabled":true}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed := p.Apply(&definition.Bundle{Revision: "2", APIs: []*definition.API{def}}); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	for key, access := range map[string]string{
+		"all":     `{}`,
+		"deep":    `{"field_access_rights":[{"type_name":"Query","field_name":"me","limits":{"max_query_depth":2}}]}`,
+		"no-mail": `{"restricted_types":[{"name":"User","fields":["email"]}]}`,
+		"one":     `{"allowed_types":[{"name":"Query","fields":["ticks"]}]}`,
+		"none":    `{"allowed_types":[{"name":"User","fields":["id"]}]}`,
+		"hidden":  `{"disable_introspection":true}`,
+	} {
+		s, err := definition.ParseSession(fmt.Appendf(nil, `{"org_id":"o","rate":3,"per":3600,"max_query_depth":5,"access_rights":{"ruled":%s}}`, access))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Store.Put(t.Context(), p.Hasher.Hash(key), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		key       string
+		status    int
+		has, lack []string
+	}{
+		{"all", 200, []string{"email", "ticks", `"list_size":7`, `"max_depth":5`, `"depth_base":1`}, nil},
+		{"deep", 200, []string{"email", `"field_name":"me","max_query_depth":2`}, nil},
+		{"no-mail", 200, []string{"me: User", "id: ID", "ticks"}, []string{"email"}},
+		{"one", 200, []string{"ticks"}, []string{"User", "me:"}},
+		{"none", 200, []string{`"schema":""`}, []string{"User"}},
+		{"hidden", 403, []string{"introspection is disabled"}, []string{"User", "Query"}},
+		{"", 401, nil, []string{"User", "Query"}},
+		{"unknown", 403, nil, []string{"User", "Query"}},
+	} {
+		var headers []string
+		if c.key != "" {
+			headers = []string{"Authorization: " + c.key}
+		}
+		got := p.send("GET", "/ruled/playground/schema", headers...)
+		if got.StatusCode != c.status || c.status == 200 && (got.Header.Get("Content-Type") != "application/json" || got.Header.Get("Cache-Control") != "no-store") {
+			t.Errorf("%q: %d %v %s", c.key, got.StatusCode, got.Header, got.body)
+		}
+		for _, want := range c.has {
+			if !strings.Contains(got.body, want) {
+				t.Errorf("%q lacks %s: %s", c.key, want, got.body)
+			}
+		}
+		for _, wrong := range c.lack {
+			if strings.Contains(got.body, wrong) {
+				t.Errorf("%q shows %s: %s", c.key, wrong, got.body)
+			}
+		}
+	}
+	// Refusals count under the rate, and a schema that is known does not.
+	for range 3 {
+		p.send("GET", "/ruled/playground/schema", "Authorization: hidden")
+	}
+	if got := p.send("GET", "/ruled/playground/schema", "Authorization: hidden"); got.StatusCode != 429 {
+		t.Errorf("refused often: %d %s", got.StatusCode, got.body)
+	}
+	for range 5 {
+		if got := p.send("GET", "/ruled/playground/schema", "Authorization: none"); got.StatusCode != 200 {
+			t.Fatalf("again: %d %s", got.StatusCode, got.body)
+		}
+	}
+	if p.asked.Load() != 0 {
+		t.Error("the upstream was asked")
+	}
+}
+
+// A report-only policy takes nothing from the schema.
+func TestThePlaygroundShowsWhatReportOnlyPoliciesWouldHide(t *testing.T) {
+	p := withPlaygrounds(t)
+	def, err := definition.ParseAPI([]byte(`{"api_id":"ruled","name":"Ruled","org_id":"o","proxy":{"listen_path":"/ruled/","target_url":"http://127.0.0.1:1"},
+		"graphql":{"enabled":true,"execution_mode":"proxyOnly","schema":"type Query { me: Int mail: Int }","playground":{"enabled":true}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := definition.ParsePolicy([]byte(`{"id":"trial","name":"Trial","org_id":"o","active":true,"enforcement":"measure","access_rights":{"ruled":{"api_id":"ruled","disable_introspection":true,"restricted_types":[{"name":"Query","fields":["mail"]}]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed := p.Apply(&definition.Bundle{Revision: "2", APIs: []*definition.API{def}, Policies: []*definition.Policy{policy}}); len(failed) > 0 {
+		t.Fatal(failed)
+	}
+	s, err := definition.ParseSession([]byte(`{"org_id":"o","apply_policies":["trial"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Store.Put(t.Context(), p.Hasher.Hash("tried"), s); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.send("GET", "/ruled/playground/schema", "Authorization: tried"); got.StatusCode != 200 || !strings.Contains(got.body, "mail") {
+		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
 }

@@ -26,24 +26,39 @@ func (s *Stage) rulesFor(ex *pipeline.Exchange) (*pipeline.OperationRules, *pipe
 	if may := grant.Operations.Load(); may != nil {
 		return may, nil
 	}
-	all, err := rights.Effective(ex.Session, ex.Policies)
-	if err != nil {
-		return nil, noAccess // the access stage has reported it
-	}
-	mine, ok := all.For(s.api)
-	special := grant.Special
-	if !ok && special != nil && special.Unlisted {
-		mine, ok = all.Unlisted(s.api), true
-	}
-	if !ok {
+	mine := s.accessOf(ex)
+	if mine == nil {
 		return nil, noAccess
 	}
 	may := s.rulesOf(mine)
-	if special != nil && (special.ReportOnly.Access != "" || special.ReportOnly.Complexity != "") {
-		may = s.tried(may, mine, &special.ReportOnly)
+	if trial := trialOf(grant); trial != nil {
+		may = s.tried(may, mine, trial)
 	}
 	grant.Operations.Store(may)
 	return may, nil
+}
+
+// accessOf returns the rights of a request's key, nil if it has none.
+func (s *Stage) accessOf(ex *pipeline.Exchange) *rights.Access {
+	all, err := rights.Effective(ex.Session, ex.Policies)
+	if err != nil {
+		return nil // the access stage has reported it
+	}
+	if mine, ok := all.For(s.api); ok {
+		return mine
+	}
+	if special := ex.Grant.Special; special != nil && special.Unlisted {
+		return all.Unlisted(s.api)
+	}
+	return nil
+}
+
+// trialOf returns the report-only policies of a key, nil if it has none.
+func trialOf(grant *pipeline.Grant) *pipeline.ReportOnlyPolicies {
+	if special := grant.Special; special != nil && (special.ReportOnly.Access != "" || special.ReportOnly.Complexity != "") {
+		return &special.ReportOnly
+	}
+	return nil
 }
 
 // rulesOf returns the compiled rules of rights, nil for calls without a key. Equal

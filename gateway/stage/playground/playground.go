@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	_ "embed" // of the script
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"html"
@@ -20,6 +21,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/graphql/rules"
 	"github.com/sluicegate/sluice/internal/http1"
 )
 
@@ -51,16 +53,25 @@ const common = "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\
 
 // stage serves the page of one API.
 type stage struct {
-	page, script string // paths below the listen path
-	param        string // query parameter that may hold the key; "": none
-	name         string // of the API
-	source       string // of the script, as the page names it
-	endpoint     string // of the API, as the page names it
-	plain        []byte // the page without a key in the URL
+	graphql              *definition.GraphQL
+	page, script, schema string // paths below the listen path
+	param                string // query parameter that may hold the key; "": none
+	name                 string // of the API
+	source               string // of the script, as the page names it
+	visible              string // the schema that the caller may use, as the page names it
+	endpoint             string // of the API, as the page names it
+	plain                []byte // the page without a key in the URL
 
 	pageLines, keyedLines, scriptLines, plainLines, sameLines []byte
 	tag                                                       string
+
+	mu    sync.Mutex
+	shown map[*pipeline.OperationRules][]byte // what callers may use of the schema; at most maxShown
 }
+
+// maxShown bounds the schemas that the playground of one API keeps. Each may be as large as
+// the API's.
+const maxShown = 4
 
 // Compile returns the stage that serves the playground of an API, or nil if the API has
 // none.
@@ -73,7 +84,10 @@ func Compile(def *definition.API) pipeline.Stage {
 		return nil
 	}
 	last := path[strings.LastIndexByte(path, '/')+1:]
-	s := &stage{page: path, script: path + "/playground.js", name: def.Name, source: last + "/playground.js", endpoint: "./" + strings.Repeat("../", strings.Count(path, "/")-1)}
+	s := &stage{
+		graphql: def.GraphQL, page: path, script: path + "/playground.js", schema: path + "/schema", shown: make(map[*pipeline.OperationRules][]byte),
+		name: def.Name, source: last + "/playground.js", visible: last + "/schema", endpoint: "./" + strings.Repeat("../", strings.Count(path, "/")-1),
+	}
 	private := ""
 	if !def.UseKeyless {
 		private = "private, "
@@ -112,15 +126,15 @@ func (s *stage) html(key string) []byte {
 </head>
 <body>
 <header><h1>%[1]s playground</h1></header>
-<main id="playground" data-name="%[1]s" data-endpoint="%[2]s" data-param="%[3]s"></main>
+<main id="playground" data-name="%[1]s" data-endpoint="%[2]s" data-schema="%[5]s" data-param="%[3]s"></main>
 <noscript>The playground needs JavaScript.</noscript>
 <script src="%[4]s" defer></script>
 </body>
 </html>
-`, html.EscapeString(s.name), s.endpoint, html.EscapeString(s.param), html.EscapeString(source))
+`, html.EscapeString(s.name), s.endpoint, html.EscapeString(s.param), html.EscapeString(source), s.visible)
 }
 
-// Handle answers GET of the page and of its script.
+// Handle answers GET of the page, of its script and of the schema that the caller may use.
 func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	if len(ex.Path) < len(s.page) || string(ex.Call.Method) != "GET" {
 		return pipeline.Next
@@ -130,6 +144,8 @@ func (s *stage) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		return s.answerPage(ex)
 	case s.script:
 		return s.answerScript(ex)
+	case s.schema:
+		return s.answerSchema(ex)
 	}
 	return pipeline.Next
 }
@@ -160,6 +176,70 @@ func (s *stage) answerScript(ex *pipeline.Exchange) pipeline.Verdict {
 		return answer(ex, 200, s.scriptLines, packed)
 	}
 	return answer(ex, 200, s.plainLines, unpacked())
+}
+
+// A governor is the stage that governs the operations of the API.
+type governor interface {
+	EnforcedOn(*pipeline.Exchange) (*pipeline.OperationRules, *pipeline.Rejection)
+	Visible(*pipeline.Exchange, *definition.GraphQL, *pipeline.OperationRules) (*rules.Visible, error)
+}
+
+var schemaLines = []byte("Content-Type: application/json\r\nCache-Control: no-store\r\n" + common)
+
+// answerSchema answers with what the caller may use of the schema. What is made anew, and
+// refusals, count under the rate of the key.
+func (s *stage) answerSchema(ex *pipeline.Exchange) pipeline.Verdict {
+	governed, ok := ex.Version.GraphQL.(governor)
+	if !ok {
+		return pipeline.Next
+	}
+	may, refused := governed.EnforcedOn(ex)
+	if refused == nil {
+		if shown := s.known(may); shown != nil {
+			return answer(ex, 200, schemaLines, shown)
+		}
+	}
+	switch {
+	case ex.ChargeRate() != pipeline.Next:
+		refused = ex.Rejection
+	case refused == nil:
+		var shown []byte
+		if shown, refused = s.show(ex, governed, may); refused == nil {
+			return answer(ex, 200, schemaLines, shown)
+		}
+	}
+	return ex.Reject(refused)
+}
+
+func (s *stage) known(may *pipeline.OperationRules) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown[may]
+}
+
+var unreadable = pipeline.NewRejection(pipeline.ReasonSchemaBroken, 500, "The schema of the API cannot be read")
+
+// show makes what callers with some rules may use of the schema. One caller at a time
+// waits for it, so that it takes one processor at most.
+func (s *stage) show(ex *pipeline.Exchange, governed governor, may *pipeline.OperationRules) ([]byte, *pipeline.Rejection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if shown := s.shown[may]; shown != nil {
+		return shown, nil
+	}
+	visible, err := governed.Visible(ex, s.graphql, may)
+	if err != nil {
+		return nil, unreadable
+	}
+	shown, err := json.Marshal(visible)
+	if err != nil {
+		return nil, unreadable
+	}
+	if len(s.shown) >= maxShown {
+		clear(s.shown)
+	}
+	s.shown[may] = shown
+	return shown, nil
 }
 
 func answer(ex *pipeline.Exchange, status int, lines, body []byte) pipeline.Verdict {

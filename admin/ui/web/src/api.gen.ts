@@ -4168,7 +4168,7 @@ export interface components {
             use_standard_auth?: boolean;
             /** @description Versions of the API. Default: one version without rules of its own. */
             version_data?: components["schemas"]["VersionData"];
-            /** @description Event streams. Not supported: streams must be empty. */
+            /** @description Event streams: the object {"streams": {name: stream}}. An API with streams serves their paths alone, and its proxy.target_url may be empty. */
             "x-svc-streaming"?: unknown;
         } & {
             [key: string]: unknown;
@@ -4541,7 +4541,7 @@ export interface components {
             footer?: string;
             /** @description below every page, at most 12 */
             links?: components["schemas"]["BrandLink"][] | null;
-            /** @description PNG or JPEG in base64, at most 200 KB and 1024 pixels a side, written anew; empty: none. Left out: it stays. Answers leave it out */
+            /** @description PNG, JPEG or WebP in base64, at most 200 KB and 1024 pixels a side, written anew; empty: none. Left out: it stays. Answers leave it out */
             logo?: string;
             /** @description changes with the logo; empty: there is none */
             logo_id?: string;
@@ -4943,15 +4943,6 @@ export interface components {
             target: string;
             /** @description the last attempts, oldest first, where one message is shown */
             tries?: unknown;
-        };
-        Depth: {
-            field_name: string;
-            /**
-             * Format: int64
-             * @description -1: none, in place of the limit on operations
-             */
-            max_query_depth: number;
-            type_name: string;
         };
         DetailedKeys: {
             keys: components["schemas"]["KeyDetail"][] | null;
@@ -5573,6 +5564,15 @@ export interface components {
             type_name?: string;
         } & {
             [key: string]: unknown;
+        };
+        FieldDepth: {
+            field_name: string;
+            /**
+             * Format: int64
+             * @description -1: none, in place of the limit on operations
+             */
+            max_query_depth: number;
+            type_name: string;
         };
         FieldLimits: {
             /**
@@ -7287,7 +7287,7 @@ export interface components {
             strip_listen_path?: boolean;
             /** @description Upstreams for load balancing, at most 256. */
             target_list?: components["schemas"]["Target"][] | null;
-            /** @description URL of the upstream (http or https), or of another API (svc://name). */
+            /** @description URL of the upstream (http or https), or of another API (svc://name). An API with event streams has none. */
             target_url?: string;
             /** @description How connections to the upstream are made. */
             transport?: components["schemas"]["Transport"];
@@ -8730,7 +8730,7 @@ export interface components {
              * @description added to the levels of an operation to give its depth
              */
             depth_base: number;
-            field_depths: components["schemas"]["Depth"][] | null;
+            field_depths: components["schemas"]["FieldDepth"][] | null;
             /** @description whether the caller may introspect */
             introspection: boolean;
             /**

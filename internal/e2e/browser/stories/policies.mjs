@@ -205,6 +205,32 @@ story('The playground calls as oneself, as a key and as a policy', async ({ page
   });
 });
 
+story('The public playground documents what the key may use', async ({ page, step }) => {
+  await rest('POST', '/api/apis', {
+    name: 'Public', api_id: 'public', proxy: { listen_path: '/public/', target_url: graphqlURL, strip_listen_path: true }, active: true,
+    auth: { auth_header_name: 'Authorization', use_param: true, param_name: 'key' }, graphql: { enabled: true, execution_mode: 'proxyOnly', schema, playground: { enabled: true } },
+  });
+  await rest('POST', '/api/portal/policies', { id: 'no-mail', name: 'No mail', max_query_depth: 3, access_rights: { public: { api_id: 'public', restricted_types: [{ name: 'User', fields: ['email'] }] } } });
+  const { key } = await newKey('no-mail');
+  await until('the key may call', async () => (await ask('public', key, '{ me { id } }')).status === 200);
+  const asked = upstream.calls;
+  await step('its documentation has no field that the policy hides', async () => {
+    await page.goto(`${product.gateway}/public/playground?key=${key}`);
+    await page.getByRole('button', { name: 'Docs' }).click();
+    const docs = page.getByRole('region', { name: 'Documentation' });
+    await docs.getByRole('button', { name: 'User' }).first().click();
+    await docs.getByText('friend').waitFor();
+    assert.equal(await docs.getByText('email').count(), 0);
+  });
+  await step('the meter knows the limit of the policy', async () => {
+    await page.getByRole('textbox', { name: 'Query' }).click();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText('{ me { friend { id } } }');
+    await page.getByText(/depth 4 of 3.*too much/).waitFor();
+  });
+  assert.equal(upstream.calls, asked, 'the upstream is not asked for its schema');
+});
+
 story('Several APIs and policies are changed at once', async ({ page, step, signIn, open, allow }) => {
   for (const id of ['many-a', 'many-b']) await graphqlAPI(id, `plan-${id}`, { more: { x_kept: 1.5 } });
   const { key } = await newKey('plan-many-a');

@@ -1,10 +1,10 @@
 // The public page of one API, which the gateway serves below the API's listen path. The
 // page and its script are all that it loads; calls go to the API itself. The portal serves
 // the same script on a page of its own.
-import { buildClientSchema, getIntrospectionQuery, type IntrospectionQuery } from 'graphql';
 import { direct } from './direct';
 import { mount, type Visible } from './index';
 import { mountPortal } from './portal';
+import { type Seen, visibleOf } from './relay';
 import { tokens } from './style';
 
 const host = document.getElementById('playground')!;
@@ -19,7 +19,8 @@ function mountPublic() {
   const name = host.dataset.name ?? '';
   // The page knows neither its host nor what stands before the listen path: the endpoint is
   // as many levels up as the server says.
-  const endpoint = new URL(host.dataset.endpoint ?? '..', location.href).pathname + keyOf(location.search, host.dataset.param ?? '');
+  const key = keyOf(location.search, host.dataset.param ?? '');
+  const endpoint = new URL(host.dataset.endpoint ?? '..', location.href).pathname + key;
   const transport = direct(endpoint);
 
   const playground = mount(host, { name: `${location.pathname}`, transport, visible });
@@ -35,14 +36,11 @@ function mountPublic() {
   });
 
   async function visible(signal: AbortSignal): Promise<Visible> {
-    const headers = playgroundHeaders();
-    for await (const answer of transport.send({ query: getIntrospectionQuery({ inputValueDeprecation: false }), headers, signal })) {
-      const said = JSON.parse(answer.body) as { data?: IntrospectionQuery; error?: string; errors?: { message: string }[] };
-      if (answer.status < 300 && said.data) return { schema: buildClientSchema(said.data) };
-      const why = said.error ?? said.errors?.[0]?.message ?? `status ${answer.status}`;
-      return { why: `There is no schema to show: ${why}. ${answer.status === 401 || answer.status === 403 ? 'Put your credentials into Headers.' : ''}` };
-    }
-    return {};
+    const url = new URL(host.dataset.schema ?? 'schema', location.href).pathname + key;
+    const answer = await fetch(url, { headers: { accept: 'application/json', ...playgroundHeaders() }, credentials: 'same-origin', signal });
+    const said = (await answer.json()) as Seen & { error?: string };
+    if (answer.ok) return visibleOf(said);
+    return { why: `There is no schema to show: ${said.error ?? `status ${answer.status}`}. ${answer.status === 401 || answer.status === 403 ? 'Put your credentials into Headers.' : ''}` };
   }
 
   function playgroundHeaders(): Record<string, string> {
