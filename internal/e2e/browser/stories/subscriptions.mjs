@@ -225,6 +225,7 @@ story('An operator subscribes as a policy', async ({ page, step, signIn, open: v
     await p.button('Run').click();
     await page.getByText('field_restricted').first().waitFor();
     await page.getByText(/set by policy gold/).waitFor();
+    await page.locator('.cm-lintRange-error').first().waitFor(); // the editor marks what the key may not use
     await page.getByRole('main').getByRole('link', { name: 'Why' }).waitFor();
   });
   await step('it ends once the policy forbids it', async () => {
@@ -302,5 +303,6 @@ story('A developer subscribes with a key of their own', async ({ page, step }) =
     await p.button('Run').click();
     await page.getByText('field_restricted').first().waitFor();
     await page.getByText(/set by policy gold/).waitFor();
+    await page.locator('.cm-lintRange-error').first().waitFor(); // the editor marks what the key may not use
   });
 });

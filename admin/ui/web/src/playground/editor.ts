@@ -33,6 +33,9 @@ const look = EditorView.theme({
   '.cm-tooltip-autocomplete > ul > li[aria-selected]': { backgroundColor: 'var(--selected)', color: 'var(--text)' },
   '.cm-completionDetail': { color: 'var(--muted)' },
   '.cm-diagnostic': { fontFamily: 'var(--sans)' },
+  // Without the pictures that mark problems by default: the policy of the portal has no data: images.
+  '.cm-lintRange': { backgroundImage: 'none', textDecoration: 'underline wavy var(--warn)', textDecorationSkipInk: 'none' },
+  '.cm-lintRange-error': { backgroundImage: 'none', textDecorationColor: 'var(--danger)' },
 });
 
 /**
