@@ -74,6 +74,7 @@ var owners = map[string][]string{
 	"github.com/microcosm-cc/bluemonday":      {"admin/portal"},
 	"github.com/yuin/goldmark":                {"admin/portal"},
 	"github.com/wneessen/go-mail":             {"admin"},
+	"golang.org/x/image":                      {"admin/portal"},
 	"github.com/goccy/go-yaml":                {"internal/config", "internal/declarative", "internal/cli"},
 	"github.com/wundergraph/graphql-go-tools": {"internal/federation"},
 	"github.com/rabbitmq/amqp091-go":          {"gateway/stream"},

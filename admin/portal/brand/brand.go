@@ -15,6 +15,8 @@ import (
 	"net/url"
 	"strings"
 
+	_ "golang.org/x/image/webp" // another one
+
 	"github.com/sluicegate/sluice/admin/portal/clean"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
@@ -28,7 +30,7 @@ type Brand struct {
 	Welcome    string  `json:"welcome" doc:"Markdown above the catalogue"`
 	Footer     string  `json:"footer" doc:"Markdown below every page"`
 	Links      []Link  `json:"links" doc:"below every page, at most 12"`
-	Logo       *string `json:"logo,omitempty" doc:"PNG or JPEG in base64, at most 200 KB and 1024 pixels a side, written anew; empty: none. Left out: it stays. Answers leave it out"`
+	Logo       *string `json:"logo,omitempty" doc:"PNG, JPEG or WebP in base64, at most 200 KB and 1024 pixels a side, written anew; empty: none. Left out: it stays. Answers leave it out"`
 	LogoID     string  `json:"logo_id" doc:"changes with the logo; empty: there is none"`
 }
 
@@ -343,7 +345,7 @@ func readLogo(text string) (picture []byte, why string) {
 	}
 	size, _, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
-		return nil, "must be a PNG or a JPEG"
+		return nil, "must be a PNG, a JPEG or a WebP picture"
 	}
 	if size.Width > maxSide || size.Height > maxSide || size.Width < 1 || size.Height < 1 {
 		return nil, fmt.Sprintf("is %d by %d pixels; at most %d a side are allowed", size.Width, size.Height, maxSide)

@@ -3,6 +3,7 @@ package brand
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -60,6 +61,26 @@ func picture(side int) image.Image {
 	return m
 }
 
+// WebP pictures of one pixel.
+const (
+	lossy    = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"
+	lossless = "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA=="
+)
+
+func webP(t *testing.T, text string) []byte {
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// canvas puts a frame of any size onto a canvas of one pixel.
+func canvas(frame []byte) []byte {
+	chunks := append([]byte("WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), frame...)
+	return append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(chunks))), chunks...)
+}
+
 func TestLogosAreWrittenAnew(t *testing.T) {
 	encoded := func(side int, as func(*bytes.Buffer, image.Image) error) []byte {
 		var b bytes.Buffer
@@ -70,18 +91,23 @@ func TestLogosAreWrittenAnew(t *testing.T) {
 	}
 	asPNG := func(b *bytes.Buffer, m image.Image) error { return png.Encode(b, m) }
 	asJPEG := func(b *bytes.Buffer, m image.Image) error { return jpeg.Encode(b, m, nil) }
-	for name, data := range map[string][]byte{"PNG": encoded(8, asPNG), "JPEG": encoded(8, asJPEG), "PNG with a script behind": append(encoded(8, asPNG), "<script>alert(1)</script>"...)} {
+	for name, data := range map[string][]byte{"PNG": encoded(8, asPNG), "JPEG": encoded(8, asJPEG), "WebP": webP(t, lossy), "WebP without loss": webP(t, lossless), "PNG with a script behind": append(encoded(8, asPNG), "<script>alert(1)</script>"...)} {
 		got, why := readLogo(base64.StdEncoding.EncodeToString(data))
 		if why != "" || !bytes.HasPrefix(got, []byte("\x89PNG")) || bytes.Contains(got, []byte("script")) {
 			t.Errorf("%s: %q %q", name, why, got)
 		}
 	}
+	// A frame of 16384 by 16384 pixels takes a gigabyte.
+	large := webP(t, lossless)
+	copy(large[21:], "\xff\xff\xff\x0f")
 	for name, c := range map[string]struct{ sent, says string }{
-		"no base64":        {"%%", "in base64"},
-		"a vector picture": {base64.StdEncoding.EncodeToString([]byte("<svg xmlns='http://www.w3.org/2000/svg'/>")), "must be a PNG or a JPEG"},
-		"too wide":         {base64.StdEncoding.EncodeToString(encoded(maxSide+1, asPNG)), "at most 1024 a side"},
-		"cut off":          {base64.StdEncoding.EncodeToString(encoded(64, asPNG)[:60]), "cannot be read to its end"},
-		"too many bytes":   {base64.StdEncoding.EncodeToString(make([]byte, maxLogo+1)), "at most 204800"},
+		"a large WebP":        {base64.StdEncoding.EncodeToString(large), "16384 by 16384 pixels"},
+		"a WebP of two sizes": {base64.StdEncoding.EncodeToString(canvas(large[12:])), "cannot be read to its end"},
+		"no base64":           {"%%", "in base64"},
+		"a vector picture":    {base64.StdEncoding.EncodeToString([]byte("<svg xmlns='http://www.w3.org/2000/svg'/>")), "must be a PNG, a JPEG or a WebP picture"},
+		"too wide":            {base64.StdEncoding.EncodeToString(encoded(maxSide+1, asPNG)), "at most 1024 a side"},
+		"cut off":             {base64.StdEncoding.EncodeToString(encoded(64, asPNG)[:60]), "cannot be read to its end"},
+		"too many bytes":      {base64.StdEncoding.EncodeToString(make([]byte, maxLogo+1)), "at most 204800"},
 	} {
 		if got, why := readLogo(c.sent); got != nil || !strings.Contains(why, c.says) {
 			t.Errorf("%s: %q, want %q", name, why, c.says)

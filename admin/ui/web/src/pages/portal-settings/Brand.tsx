@@ -93,7 +93,7 @@ function Logo({ draft, disabled }: { draft: Draft; disabled: boolean }) {
       <label htmlFor="brand-logo">{text.logo}</label>
       <div className="row">
         <LogoImage sent={sent} stored={stored} />
-        <input id="brand-logo" type="file" accept="image/png,image/jpeg" data-path="logo" disabled={disabled} onChange={(event) => open(event.target.files?.[0])} />
+        <input id="brand-logo" type="file" accept="image/png,image/jpeg,image/webp" data-path="logo" disabled={disabled} onChange={(event) => open(event.target.files?.[0])} />
         {(sent || (sent === undefined && stored)) && !disabled && (
           <Button dense onClick={() => draft.set('logo', '')}>
             {t.form.remove(text.logo)}

@@ -51,7 +51,7 @@ export const brand = {
   name: 'Name of the portal',
   unnamed: 'Developer portal',
   logo: 'Logo',
-  logoHelp: 'PNG or JPEG, at most 200 KB and 1,024 pixels a side.',
+  logoHelp: 'PNG, JPEG or WebP, at most 200 KB and 1,024 pixels a side.',
   tooLarge: 'The file is larger than 200 KB.',
   accent: 'Accent on light surfaces',
   accentDark: 'Accent on dark surfaces',
