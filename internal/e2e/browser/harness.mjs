@@ -104,7 +104,7 @@ export function story(name, run, o = {}) {
 const fileName = (name) => name.toLowerCase().replace(/[^a-z0-9]+/g, '-').slice(0, 60);
 
 function tools(t, page, watched, name, scripts) {
-  const shot = async (what) => env.SLUICE_SHOTS && page.screenshot({ path: `${env.SLUICE_SHOTS}/${fileName(`${name} ${what}`)}.png` });
+  const shot = async (what) => env.SLUICE_SHOTS && page.screenshot({ fullPage: true, path: `${env.SLUICE_SHOTS}/${fileName(`${name} ${what}`)}.png` });
   const settled = async () => {
     await page.waitForLoadState('domcontentloaded');
     if (!scripts) return;
