@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(rig.Main(m)) }
 
 // storyWithin bounds one file of stories.
-const storyWithin = 8 * time.Minute
+const storyWithin = 12 * time.Minute
 
 // options are read off the first lines of a file: "// product: --demo" adds arguments of
 // `sluice up`, "// setting: portal.gateway_url=http://a.example" settings, in which {front}

@@ -44,11 +44,10 @@ async function made() {
   const refused = await ask('/countries/', key, '{ continents { countries { languages { name } } } }');
   const id = refused.headers.get('x-request-id');
   await eventually('the admin has the refusal', async () => rest('GET', `/api/refusals/${id}`));
-  const { Message: developer } = await rest('POST', '/api/portal/developers', { email: 'ada@example.com', password: 'correct horse' });
-  const { Data: [entry] } = await rest('GET', '/api/portal/catalogue');
-  const graphql = (await rest('GET', '/api/apis?view=row')).Data.find((one) => one.listen_path === '/countries/').api_id;
+  const { Message: developer } = await rest('POST', '/api/portal/developers', { email: `ada@${hash.slice(0, 8)}.example`, password: 'correct horse' });
+  const { apis: [entry] } = await rest('GET', '/api/portal/catalogue');
   return {
-    '/apis/$id': graphql, '/apis/$id/$tab': graphql, '/policies/$id': 'demo-reader', '/policies/$id/$tab': 'demo-reader', '/keys/$hash': hash, '/keys/$hash/edit': hash, '/keys/$hash/usage': hash, '/keys/$hash/refusals': hash,
+    '/apis/$id': 'demo-countries', '/apis/$id/$tab': 'demo-countries', '/policies/$id': 'demo-reader', '/policies/$id/$tab': 'demo-reader', '/keys/$hash': hash, '/keys/$hash/edit': hash, '/keys/$hash/usage': hash, '/keys/$hash/refusals': hash,
     '/developers/$id': developer, '/catalogue/$id': entry.id, '/documents/$id': entry.documentation, '/why/$id': id, '/changes/$n': '1',
   };
 }
@@ -69,7 +68,7 @@ story(
       }
     }
   },
-  { timeout: 450_000 },
+  { timeout: 600_000 },
 );
 
 story('Sign-in', async ({ page, step, open, ...looking }) => {
