@@ -84,7 +84,7 @@ function Preview({ id, draft, may }: { id: string; draft: Draft; may: boolean })
   const broken = report?.broken ?? [];
   return (
     <Card
-      title={t.schema.preview}
+      title={t.schema.upstream}
       actions={
         <Button busy={preview.isPending} disabled={draft.changed} onClick={() => preview.mutate(undefined)}>
           {t.schema.preview}

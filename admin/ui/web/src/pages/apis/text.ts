@@ -82,6 +82,7 @@ export const text = {
     editor: 'Schema',
     off: 'This API has no schema: its calls are not GraphQL operations.',
     turnOn: 'Calls become GraphQL operations with the first switch below.',
+    upstream: 'Schema of the upstream',
     preview: 'Preview the upstream’s schema',
     apply: 'Apply',
     applyForce: 'Apply although rules break',

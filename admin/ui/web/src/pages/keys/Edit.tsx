@@ -66,7 +66,7 @@ function Editing({ hash, base }: { hash: string; base: Base }) {
       </Card>
       <h2>{text.access}</h2>
       <p className="muted">{policies.length > 0 ? text.apisNot : text.accessHelp}</p>
-      <AccessTab draft={draft} may={may} />
+      <AccessTab draft={draft} may={may} none="" />
       <All draft={draft} may={may} />
       {may && <SaveBar draft={draft} saving={saving} />}
     </FieldProblems>

@@ -28,7 +28,8 @@ export const accessOf = (draft: Draft) => draft.get<Record<string, Access | null
 
 const most = 30; // entries that are drawn at once
 
-export function AccessTab({ draft, may, at }: { draft: Draft; may: boolean; at?: string }) {
+/** The APIs that a policy or a key names; none says that there is none. */
+export function AccessTab({ draft, may, at, none = t.apis.none }: { draft: Draft; may: boolean; at?: string; none?: string }) {
   const [q, setQ] = useState('');
   const [added, setAdded] = useState('');
   const all = Object.entries(accessOf(draft));
@@ -49,7 +50,7 @@ export function AccessTab({ draft, may, at }: { draft: Draft; may: boolean; at?:
           <PickerField label={t.tabs.apis!} help={t.apis.addHelp} path="access_rights" queryKey={['apis', 'pick']} search={findAPIs} value="" onChange={(id) => void add(id)} />
         </Card>
       )}
-      {all.length === 0 && <p className="muted">{t.apis.none}</p>}
+      {all.length === 0 && none && <p className="muted">{none}</p>}
       {all.length > 5 && (
         <div className={css.narrow}>
           <TextField label={t.apis.find} type="search" value={q} onChange={setQ} />
