@@ -143,6 +143,7 @@ func (s *socket) run(ctx context.Context, op *live.Operation) {
 	o := &operation{subscription: s.gateway.newSubscription(op), socket: s, op: op}
 	o.begin, o.failed, o.sharing = o.carryOut, o.fail, true
 	defer context.AfterFunc(ctx, o.leave)()
+	o.exchange.Lock()
 	o.carryOut()
 }
 
@@ -168,14 +169,21 @@ func (o *operation) request() (*pipeline.Exchange, *wire.Relay) {
 	return ex, call
 }
 
-// carryOut runs the stages and sends what they answer.
+// carryOut runs the stages and sends what they answer. It gives up exchange when that has
+// ended.
 func (o *operation) carryOut() {
+	shares := false
+	defer func() {
+		if !shares {
+			o.exchange.Unlock()
+		}
+	}()
 	defer o.socket.survive()
 	g := o.socket.gateway
 	ex, call := o.request()
 	o.under = g.current.Load()
 	g.join(ex)
-	meter, shares := g.unmatched, false
+	meter := g.unmatched
 	switch found := g.find(ex); {
 	case found && ex.API.Definition.ID != o.socket.api:
 		o.op.Fail(movedAway)
@@ -205,6 +213,7 @@ func (o *operation) carryOut() {
 	}
 	o.keep()
 	go func() { // others may follow the events when the client has left
+		defer o.exchange.Unlock()
 		defer o.socket.survive()
 		defer end()
 		o.hub.Events(&o.Subscription, readUntil{&o.gone, ex.Answer.Stream}, func() { o.gone.Store(true) })

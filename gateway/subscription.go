@@ -23,8 +23,12 @@ type subscription struct {
 	sharing bool        // the owner calls opensEvents
 	shared  atomic.Bool // the exchange serves others as well: its client's leaving does not end it
 
+	// exchange is held while an exchange uses live: one begins the subscription again when
+	// the one before has ended.
+	exchange sync.Mutex
+
 	// begin begins the subscription again, when an upstream has lost it and it may be
-	// begun again. failed is called when it has failed for good.
+	// begun again. It gives up exchange. failed is called when it has failed for good.
 	begin  func()
 	failed func(err error)
 
@@ -164,10 +168,12 @@ func (s *subscription) lost(err error) {
 
 // again begins the subscription again unless its client has left it.
 func (s *subscription) again() {
+	s.exchange.Lock()
 	s.mu.Lock()
 	left := s.left
 	s.mu.Unlock()
 	if left {
+		s.exchange.Unlock()
 		return
 	}
 	s.shared.Store(false)
