@@ -52,6 +52,8 @@ type Deps struct {
 	Play    Player    // nil: there is no playground
 	Try     Player    // makes the calls of developers, apart from those of operators; nil: they make none
 
+	TryStream StreamTrier // runs the processors of event streams; nil: they cannot be tried
+
 	Compare replay.Comparer // nil: recorded requests cannot be run
 
 	MasterKey secret.Key // seals private keys and other secrets; with the zero value none can be stored
@@ -126,12 +128,14 @@ type Server struct {
 
 	warnedOfProxy atomic.Bool // see warnOfProxy
 
-	lists      connectionLists
+	lists      heldLists[connectionList]
+	running    heldLists[runningStreams]
 	asking     chan struct{} // holds an element for each question to the gateways
 	explaining chan struct{} // holds an element for each request that is being explained
 	playing    chan struct{} // holds an element for each call of the playground
 	tries      *tries        // of developers
 	streamed   *underWay     // subscriptions of the playground, of operators
+	trials     *underWay     // of processors of streams
 
 	streams    context.Context // of all subscriptions of the playground; ends with Shutdown
 	endStreams context.CancelCauseFunc
@@ -163,7 +167,7 @@ func New(d Deps) (*Server, error) {
 	s := &Server{deps: d, log: d.Log, throttle: throttle.New(d.LoginRate, time.Now)}
 	s.explaining, s.playing, s.tries = make(chan struct{}, maxExplained), make(chan struct{}, maxPlayed), newTries(time.Now)
 	s.asking = make(chan struct{}, maxAsking)
-	s.streamed = newUnderWay(maxStreamed, maxStreamedBy)
+	s.streamed, s.trials = newUnderWay(maxStreamed, maxStreamedBy), newUnderWay(maxTrials, maxTrialsBy)
 	s.streams, s.endStreams = context.WithCancelCause(context.Background())
 	var err error
 	s.gateways, err = distribution.New(distribution.Deps{

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/sluicegate/sluice/admin/distribution"
 	"github.com/sluicegate/sluice/admin/rest"
@@ -206,55 +204,4 @@ func (s *Server) endConnection(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	return rest.Done("Connection ended", nil), nil
-}
-
-// listHeld is how long a list of connections is held in memory: any number of pages that
-// stay open cost one question a second.
-const listHeld = time.Second
-
-// maxLists bounds the lists that are held.
-const maxLists = 100
-
-// connectionLists are lists of connections by their questions.
-type connectionLists struct {
-	mu   sync.Mutex
-	held map[string]*heldList
-}
-
-// heldList is one list. Who reads it holds the lock.
-type heldList struct {
-	mu   sync.Mutex
-	at   time.Time
-	list *connectionList
-}
-
-// forget drops all lists: what they show has changed.
-func (l *connectionLists) forget() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.held = nil
-}
-
-// of returns the list of a question, at most a second old.
-func (l *connectionLists) of(question string, ask func() (*connectionList, error)) (*connectionList, error) {
-	l.mu.Lock()
-	if len(l.held) >= maxLists || l.held == nil {
-		l.held = make(map[string]*heldList)
-	}
-	h := l.held[question]
-	if h == nil {
-		h = new(heldList)
-		l.held[question] = h
-	}
-	l.mu.Unlock()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.list != nil && time.Since(h.at) < listHeld {
-		return h.list, nil
-	}
-	list, err := ask()
-	if err == nil {
-		h.at, h.list = time.Now(), list
-	}
-	return list, err
 }

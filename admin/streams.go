@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/definition/openapi"
+	"github.com/sluicegate/sluice/internal/streamstate"
 )
 
 func (s *Server) streamRoutes() []rest.Route {
@@ -33,6 +35,18 @@ func (s *Server) streamRoutes() []rest.Route {
 		{
 			Method: "DELETE", Path: one, Summary: "Delete an API of event streams", Tag: "APIs", Role: rest.Editor, Gateway: true,
 			Query: []string{"force"}, Reply: rest.Envelope{}, Wrong: []int{404, 409}, Match: true, Handle: s.withStreams(s.deleteStreams),
+		},
+		{
+			Method: "GET", Path: one + "/status", Summary: "Tell how the gateways run the streams of an API, with each connector and processor", Tag: "APIs", Role: rest.Viewer,
+			Query: []string{"after", "page_size"}, Reply: runningStreams{}, Wrong: []int{400, 404}, Handle: s.withStreams(s.streamStatus),
+		},
+		{
+			Method: "POST", Path: one + "/try", Summary: "Run the processors of a stream on a message, without its inputs and outputs", Tag: "APIs", Role: rest.Editor,
+			Body: streamTrial{}, Reply: streamstate.Tried{}, MaxBody: maxTrialBody, Within: playedWithin + 5*time.Second, Wrong: []int{400, 404, 413, 415}, Handle: s.withStreams(s.tryStream),
+		},
+		{
+			Method: "GET", Path: "/api/streams", Summary: "List the event streams that gateways run, by API and name", Tag: "Gateways", Role: rest.Viewer,
+			Query: []string{"api_id", "phase", "after", "page_size"}, Reply: streamList{}, Wrong: []int{400}, Handle: s.withStreams(s.listStreams),
 		},
 	}
 }

@@ -23,7 +23,7 @@ type RowFilter struct {
 	State  string   // of policies
 	API    string   // of policies and keys: that may call this API
 	Policy string   // of keys: that carry this policy
-	IDs    []string // of policies: these
+	IDs    []string // of APIs or policies: these
 }
 
 // An APIRow is what a list shows of an API.
@@ -99,6 +99,7 @@ func (s *Store) APIRows(ctx context.Context, org string, f *RowFilter, sort stri
 		where = append(where, "(position(@search IN lower(name)) > 0 OR position(@search IN lower(path)) > 0 OR position(@search IN lower(id)) > 0 OR position(@search IN domain) > 0)")
 	}
 	where = given(where, f.Kind != "", "kind = @kind")
+	where = given(where, len(f.IDs) > 0, "id = ANY (@ids::text[])")
 	where = given(where, f.Auth != "", "@auth = ANY (auth)")
 	where = given(where, f.Active != nil, "active = @active")
 	where = given(where, f.Label != "", "@label = ANY (tags)")

@@ -1,6 +1,7 @@
 package streamstate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -79,14 +80,62 @@ func (d Desk) Page(q *Query) *Page {
 		}
 		p.Streams = all[first:]
 	}
-	if len(p.Streams) > q.Max {
-		p.Streams = p.Streams[:q.Max]
-		p.Next = p.Streams[q.Max-1].Cursor()
+	if most := fitting(p.Streams, q.Max); len(p.Streams) > most {
+		p.Streams = p.Streams[:most]
+		p.Next = p.Streams[most-1].Cursor()
 	}
 	if p.Streams == nil {
 		p.Streams = []Stream{}
 	}
 	return p
+}
+
+// maxNodes bounds the nodes of a page, so that the answer of a gateway stays below half a
+// megabyte. One stream has at most 130.
+const maxNodes = 1000
+
+// fitting returns how many streams fit on a page of so many, at least one.
+func fitting(list []Stream, most int) int {
+	nodes := 0
+	for i := range list[:min(len(list), most)] {
+		if nodes += len(list[i].Nodes); nodes > maxNodes && i > 0 {
+			return i
+		}
+	}
+	return most
+}
+
+// Merge puts the answers of gateways to one query together: the streams of one page, ordered
+// by API and name and then by gateway, and the cursor of the next page. A stream counts as
+// one, however many gateways run it.
+func Merge(answers []Answer, most int) (list []Stream, next string) {
+	var until *Stream // what is behind it may be missing
+	for i := range answers {
+		page := &answers[i].Page
+		list = append(list, page.Streams...)
+		if page.Next == "" || len(page.Streams) == 0 {
+			continue
+		}
+		if last := &page.Streams[len(page.Streams)-1]; until == nil || Compare(last, until) < 0 {
+			until = last
+		}
+	}
+	slices.SortFunc(list, func(a, b Stream) int {
+		return cmp.Or(Compare(&a, &b), strings.Compare(a.Gateway, b.Gateway))
+	})
+	distinct := 0
+	for i := range list {
+		if i > 0 && Compare(&list[i], &list[i-1]) == 0 {
+			continue
+		}
+		if distinct++; distinct > most || until != nil && Compare(&list[i], until) > 0 {
+			return list[:i], list[i-1].Cursor()
+		}
+	}
+	if until != nil {
+		next = until.Cursor()
+	}
+	return list, next
 }
 
 // asks begins the text of questions.
