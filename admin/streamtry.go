@@ -68,11 +68,7 @@ func (s *Server) tryStream(ctx context.Context, c *rest.Call) (any, error) {
 // triedAPI returns the API with its own streams, or with those of a draft.
 func triedAPI(c *rest.Call, row *store.API, draft json.RawMessage) (*definition.API, error) {
 	if len(draft) == 0 {
-		api := new(definition.API)
-		if err := json.Unmarshal(row.Definition, api); err != nil {
-			return nil, fmt.Errorf("reading API %s: %w", row.ID, err)
-		}
-		return api, nil
+		return definition.ParseAPI(row.Definition)
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(row.Definition, &members); err != nil {

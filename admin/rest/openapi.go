@@ -65,6 +65,7 @@ var parameters = map[string]*huma.Param{
 
 	"gateway":      {Description: "only those of the gateway with this name", Schema: textSchema()},
 	"after":        {Description: "the member next of the page before", Schema: textSchema()},
+	"phase":        {Description: "only those in this phase at a gateway", Schema: &huma.Schema{Type: "string", Enum: []any{"starting", "running", "waiting", "reconnecting", "failing", "draining", "stopped"}}},
 	"code":         {Description: "with which the connection is closed: 1000, after which clients do not connect again on their own; 1012, after which they do; 4403, forbidden", Schema: &huma.Schema{Type: "integer", Enum: []any{1000, 1012, 4403}, Default: 1000}},
 	"close_reason": {Description: "that the client is given, at most 123 bytes", Schema: textSchema()},
 

@@ -306,28 +306,37 @@ func (e *adminExplainer) aside(ctx context.Context, tag string, make func() (*de
 // gateways, and takes any text for them.
 func (e *adminExplainer) withSecrets(ctx context.Context, b *definition.Bundle) error {
 	for i, api := range b.APIs {
-		if !api.MayReferToSecrets() {
-			continue
-		}
-		var away error
-		with, err := api.WithSecrets(func(ref definition.SecretRef) (string, error) {
-			if ref.Kind != definition.SealedSecret {
-				return "********", nil
-			}
-			secret, err := e.secret(ctx, api.OrgID, ref)
-			if errors.Is(err, store.ErrUnavailable) {
-				away = err
-			}
-			return secret, err
-		})
+		with, err := e.revealed(ctx, api)
 		switch {
-		case away != nil:
-			return away
+		case errors.Is(err, store.ErrUnavailable):
+			return err
 		case err == nil:
 			b.APIs[i] = with
 		}
 	}
 	return nil
+}
+
+// revealed returns a definition that InForce takes its secrets of, for one API.
+func (e *adminExplainer) revealed(ctx context.Context, api *definition.API) (*definition.API, error) {
+	if !api.MayReferToSecrets() {
+		return api, nil
+	}
+	var away error
+	with, err := api.WithSecrets(func(ref definition.SecretRef) (string, error) {
+		if ref.Kind != definition.SealedSecret {
+			return "********", nil
+		}
+		secret, err := e.secret(ctx, api.OrgID, ref)
+		if errors.Is(err, store.ErrUnavailable) {
+			away = err
+		}
+		return secret, err
+	})
+	if away != nil {
+		return nil, away
+	}
+	return with, err
 }
 
 // revision returns an organisation's configuration at a revision.

@@ -13,7 +13,7 @@ import (
 // Limits on one page of streams.
 const (
 	UsualPage = 50
-	MostPage  = 200
+	MostPage  = 500
 )
 
 // A Query chooses one page of streams.

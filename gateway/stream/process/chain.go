@@ -81,9 +81,13 @@ func (it *item) encoded(limit int) (*stream.Message, error) {
 // Compile compiles the processors of a stream, without connecting. The error joins all
 // problems; each begins with the path of the processor.
 func Compile(list []streams.Processor, site *stream.Site) (*Chain, error) {
+	return compile(list, site, nil)
+}
+
+func compile(list []streams.Processor, site *stream.Site, t *trial) (*Chain, error) {
 	c := &Chain{site: site}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	p := &compiler{chain: c}
+	p := &compiler{chain: c, trial: t}
 	c.first = p.list(list, (*end)(c))
 	if p.problems != nil {
 		c.Close()

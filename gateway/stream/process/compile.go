@@ -11,7 +11,8 @@ import (
 // compiler builds the nodes of a chain from its end to its beginning.
 type compiler struct {
 	chain    *Chain
-	branches int // around the processor
+	trial    *trial // nil: this is none
+	branches int    // around the processor
 	problems []error
 }
 
@@ -31,7 +32,7 @@ func (p *compiler) list(list []streams.Processor, next node) node {
 
 // announce makes the step of a processor.
 func (p *compiler) announce(of *streams.Processor) *step {
-	s := &step{Step: &Step{Path: of.Path, Label: of.Label, Kind: kind(of)}, site: p.chain.site, onError: of.OnError}
+	s := &step{Step: &Step{Path: of.Path, Label: of.Label, Kind: kind(of)}, site: p.chain.site, trial: p.trial, onError: of.OnError}
 	if s.Label == "" {
 		s.Label = of.Path
 	}
@@ -71,6 +72,8 @@ func (p *compiler) work(of *streams.Processor, s *step) work {
 		return &mapWork{p.script(path, *of.Mapping), s.next}
 	case of.Branch != nil:
 		return p.branch(path, of.Branch, s.next)
+	case of.HTTP != nil && p.trial != nil && !p.trial.calls:
+		return &skipped{s.next}
 	case of.HTTP != nil:
 		return p.http(path, of.HTTP, s.next)
 	case of.Switch != nil:
@@ -177,7 +180,7 @@ func (p *compiler) cases(path string, list []streams.Case, s *step) work {
 		case list[i].Continue && i+1 < len(list):
 			again := *w
 			again.from = i + 1
-			after = &step{Step: s.Step, site: s.site, work: &again, onError: s.onError, next: s.next}
+			after = &step{Step: s.Step, site: s.site, trial: s.trial, work: &again, onError: s.onError, next: s.next}
 		}
 		bodies[i] = p.list(list[i].Processors, after)
 		w.cases[i] = switchCase{p.optional(at+".check", list[i].Check), bodies[i]}

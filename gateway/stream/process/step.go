@@ -74,6 +74,7 @@ type work interface {
 type step struct {
 	*Step
 	site    *stream.Site
+	trial   *trial // nil: this is none
 	work    work
 	waits   bool // for others
 	onError streams.OnError
@@ -93,7 +94,13 @@ func (s *step) take(it item) {
 		err = errors.New("the result is larger than max_message_bytes")
 	}
 	if err != nil {
-		s.refused(before, err)
+		it = before
+	}
+	if s.trial != nil {
+		s.trial.ran(s, it, to, err, took)
+	}
+	if err != nil {
+		s.refused(it, err)
 		return
 	}
 	to.take(it)
