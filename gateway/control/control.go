@@ -126,6 +126,7 @@ type Deps struct {
 	Answers      Answers       // nil: no responses are cached
 	Explain      Explainer     // nil: the call answers 404
 	Connections  Connections   // nil: the calls answer 404
+	Streams      Streams       // nil: the calls answer 404
 	Events       Events        // nil: no events are raised
 	Health       []Component   // in /hello, besides the configuration
 	Stopping     func() bool   // reports whether the gateway stops: it is not ready then; nil: never
@@ -145,6 +146,7 @@ type API struct {
 	refused  atomic.Uint64 // calls without the secret
 
 	explaining chan struct{} // has one element for each request that is being explained
+	trying     chan struct{} // has one element for each stream that is being tried
 }
 
 // reloadEvery is the shortest time from one reload to the next. Requests in between
@@ -166,7 +168,7 @@ func New(deps Deps) (*API, error) {
 	if deps.LoginRate <= 0 {
 		deps.LoginRate = 5
 	}
-	a := &API{deps: deps, log: deps.Log, throttle: throttle.New(deps.LoginRate, time.Now), reloads: newReloads(deps.Reloader.Reload, reloadEvery), explaining: make(chan struct{}, maxExplained)}
+	a := &API{deps: deps, log: deps.Log, throttle: throttle.New(deps.LoginRate, time.Now), reloads: newReloads(deps.Reloader.Reload, reloadEvery), explaining: make(chan struct{}, maxExplained), trying: make(chan struct{}, maxTrials)}
 	a.health = newHealth(append([]Component{a.configuration()}, deps.Health...))
 	a.handler = a.routed(a.routes())
 	return a, nil

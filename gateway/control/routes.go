@@ -53,6 +53,10 @@ func (a *API) routes() []route {
 		{"GET", "/svc/connections/{id}", nil, a.getConnection},
 		{"DELETE", "/svc/connections/{id}", ending, a.endConnection},
 
+		{"GET", "/svc/streams", []string{"api_id", "org_id", "phase", "after", "page_size"}, a.listStreams},
+		{"GET", "/svc/streams/{id}", []string{"phase", "after", "page_size"}, a.showStreams},
+		{"POST", "/svc/streams/{id}/try", nil, a.tryStream},
+
 		{"GET", "/svc/policies", nil, a.listPolicies},
 		{"POST", "/svc/policies", strict, a.createPolicy},
 		{"GET", "/svc/policies/{id}", nil, a.getPolicy},

@@ -167,7 +167,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		return nil, err
 	}
 	deps.Explain, deps.Play, deps.Try = explainer, newPlayer(explainer), newPlayer(explainer)
-	deps.Compare, deps.TryStream = replayer{explainer}, streamTrier{explainer, p.schemaOptions().Addresses}
+	deps.Compare, deps.TryStream = replayer{explainer}, streamTrier{explainer, p.cfg.Streaming}
 	if deps.MasterKey, err = m.masterKey(ctx, p); err != nil {
 		m.store.Close()
 		return nil, err

@@ -237,7 +237,7 @@ func (n *node) components() []control.Component {
 func (n *node) newControl(b backend) (*control.API, error) {
 	return control.New(control.Deps{
 		Secret: n.secret, LoginRate: n.cfg.Gateway.ControlLoginRate, Live: n.live, Definitions: b.definitions, Keys: b.keys, Reloader: b.reloader, Group: b.group, OrgLimits: n.cfg.EnforceOrgQuotas,
-		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Certificates: n.secure.manage, Usage: n.usage, Answers: responseCache{n}, Explain: liveExplainer{n.live}, Connections: connections.Desk{Source: openConnections{n.live}}, Events: n.events, Health: n.components(), Stopping: n.live.stopping.Load, Version: Version(), Log: n.log,
+		ListKeys: n.cfg.Keys.ListHashed || n.cfg.Keys.Hash == "none", Certificates: n.secure.manage, Usage: n.usage, Answers: responseCache{n}, Explain: liveExplainer{n.live}, Connections: connections.Desk{Source: openConnections{n.live}}, Streams: n.controlledStreams(), Events: n.events, Health: n.components(), Stopping: n.live.stopping.Load, Version: Version(), Log: n.log,
 	})
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	registry "github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/internal/connections"
+	"github.com/sluicegate/sluice/internal/streamstate"
 )
 
 // openConnections are the GraphQL connections of the gateway in this process, none before
@@ -37,7 +38,11 @@ func (o openConnections) EndAll(f connections.Filter, how connections.End) int {
 // answers returns what answers questions of the admin. The gateway has a name.
 func (n *node) answers(name string) func(question string) any {
 	desk := connections.Desk{Source: openConnections{n.live}}
+	running := streamstate.Desk{Source: runningStreams{n}}
 	return func(question string) any {
+		if answer := running.Answer(question, name); answer != nil {
+			return answer
+		}
 		if answer := desk.Answer(question, name); answer != nil {
 			return answer
 		}

@@ -5,8 +5,6 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/stream/engine"
 	"github.com/sluicegate/sluice/internal/config"
-	"github.com/sluicegate/sluice/internal/definition/streams"
-	"github.com/sluicegate/sluice/internal/dialguard"
 )
 
 // newStreams returns what runs event streams, nil if they are not enabled.
@@ -15,14 +13,12 @@ func newStreams(c common) (*engine.Engine, error) {
 	if !s.Enabled {
 		return nil, nil
 	}
-	allowed, err := dialguard.ParseAllowed(s.AllowAddresses)
+	parse, dial, err := streamRules(s)
 	if err != nil {
 		return nil, err
 	}
-	dialer := &dialguard.Dialer{Allowed: allowed, Setting: "streaming.allow_addresses"}
 	return engine.New(engine.Options{
-		Parse: streams.Options{DefaultScheme: streams.Scheme(s.DefaultScheme), PlainHTTP: allowed.Host},
-		Dial:  dialer.DialContext, WebSockets: c.cfg.Gateway.Websockets,
+		Parse: parse, Dial: dial, WebSockets: c.cfg.Gateway.Websockets,
 		MaxStreams: s.MaxStreams, MaxBytes: int(s.MaxMemory), Dir: journalDir(c.cfg), Log: c.log,
 	}), nil
 }

@@ -80,7 +80,11 @@ func (d Desk) Page(q *Query) *Page {
 		}
 		p.Streams = all[first:]
 	}
-	if most := fitting(p.Streams, q.Max); len(p.Streams) > most {
+	most := fitting(p.Streams, q.Max)
+	for most < len(p.Streams) && Compare(&p.Streams[most], &p.Streams[most-1]) == 0 {
+		most++ // its former configuration drains
+	}
+	if len(p.Streams) > most {
 		p.Streams = p.Streams[:most]
 		p.Next = p.Streams[most-1].Cursor()
 	}
