@@ -38,6 +38,9 @@ type Aside struct {
 	snapshot *snapshot.Snapshot // its APIs are not compiled
 }
 
+// API returns a definition of the aside, or nil.
+func (a *Aside) API(id string) *definition.API { return a.snapshot.API(id) }
+
 // Aside prepares a bundle for explanations. The error is ctx's.
 func (g *Gateway) Aside(ctx context.Context, b *definition.Bundle) (*Aside, error) {
 	s, err := snapshot.Uncompiled(ctx, b, snapshot.Options{CustomDomains: g.conf.CustomDomains})

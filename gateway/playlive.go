@@ -3,6 +3,9 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
+	"net"
 	"sync"
 	"sync/atomic"
 
@@ -10,7 +13,9 @@ import (
 	"github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/eventstream"
 	"github.com/sluicegate/sluice/internal/http1"
+	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
 // A PlayedSink takes what comes of a subscription of the playground. Begin has what is
@@ -81,6 +86,12 @@ func (r *playedLive) run(ctx context.Context, s *snapshot.Snapshot, internal pip
 		case <-ctx.Done():
 		case <-to.ended:
 		}
+	case ex.Answer.Takeover != nil && http1.HasPrefix(valueOf(ex.Answer.Lines, "Content-Type"), "text/event-stream"):
+		readHead(ex, done)
+		r.to.Begin(done)
+		if err := passMessages(ctx, ex, to); err != nil {
+			r.fail(ctx, to, id, err)
+		}
 	case streams, ex.Rejection == nil && http1.HasPrefix(valueOf(ex.Answer.Lines, "Content-Type"), "text/event-stream"):
 		readHead(ex, done)
 		r.to.Begin(done)
@@ -94,6 +105,39 @@ func (r *playedLive) run(ctx context.Context, s *snapshot.Snapshot, internal pip
 		g.read(ex, done, r.playing.Within)
 	}
 	return done
+}
+
+// maxMessage is the largest message that is passed on to a page, in bytes.
+const maxMessage = 1 << 20
+
+// passMessages passes on the messages that an event stream of the API gives to a client,
+// until that ends or ctx does. Each is an object of event, its name, and data, its text.
+func passMessages(ctx context.Context, ex *pipeline.Exchange, to live.Sink) error {
+	page, client := net.Pipe()
+	defer context.AfterFunc(ctx, func() { _ = page.Close() })() // closing a pipe does not fail
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		defer client.Close()
+		ex.Answer.Takeover(client, nil)
+	}()
+	events := eventstream.NewReader(page, maxMessage)
+	var err error
+	for err == nil {
+		var one eventstream.Event
+		if one, err = events.Next(); err == nil && one.HasData {
+			b := jsonscan.AppendString([]byte(`{"event":`), []byte(one.Name))
+			b = jsonscan.AppendString(append(b, `,"data":`...), one.Data)
+			to.Next(append(b, '}'))
+		}
+	}
+	_ = page.Close() // see above
+	<-served
+	if errors.Is(err, io.EOF) {
+		to.Complete()
+		return nil
+	}
+	return err
 }
 
 // passEvents passes on what an upstream streams as text/event-stream.

@@ -69,6 +69,9 @@ func (p *player) Play(ctx context.Context, call *admin.PlayedCall) (*admin.Playe
 	}
 }
 
+// streamsElsewhere refuses calls of APIs whose streams do not run in this process.
+var streamsElsewhere = &definition.Problems{{Message: "The streams of this API run in gateways of other processes; call one of these"}}
+
 // sender sends calls to APIs.
 type sender interface {
 	Play(*gateway.Playing) *explain.Played
@@ -89,6 +92,9 @@ func (p *player) through(ctx context.Context, api string) (sender, error) {
 	aside, err := p.aside(ctx, tag, func() (*definition.Bundle, error) { return definition.ParseBundle(rendered) })
 	if err != nil {
 		return nil, err
+	}
+	if def := aside.API(api); def != nil && def.HasStreams() {
+		return nil, streamsElsewhere
 	}
 	return aside, nil
 }
