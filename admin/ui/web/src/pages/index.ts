@@ -38,6 +38,7 @@ export const areas: Area[] = [
   { name: 'portal-settings', label: 'Portal settings', group: 'portal', paths: ['/portal-settings'], load: () => import('./portal-settings') },
   { name: 'traffic', label: 'Traffic', group: 'insight', go: 't', paths: ['/traffic', '/traffic/refusals'], load: () => import('./traffic') },
   { name: 'connections', label: 'Connections', group: 'insight', paths: ['/connections'], load: () => import('./connections') },
+  { name: 'streams', label: 'Streams', group: 'insight', paths: ['/streams'], load: () => import('./streams') },
   { name: 'why', label: 'Why', group: 'insight', paths: ['/why', '/why/$id'], load: () => import('./why') },
   { name: 'users', label: 'Users', group: 'system', role: 'admin', paths: ['/users'], load: () => import('./users') },
   { name: 'changes', label: 'Changes', group: 'system', go: 'c', paths: ['/changes', '/changes/$n'], load: () => import('./changes') },

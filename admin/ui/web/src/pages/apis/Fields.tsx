@@ -30,6 +30,7 @@ export function tabOf(path: string): string {
       if (group.fields.some((field) => path === field.path || path.startsWith(`${field.path}.`) || path.startsWith(`${field.path}[`))) return tab;
     }
   }
+  if (path.startsWith('x-svc-streaming.streams')) return 'streams';
   return path === 'graphql.schema' ? 'schema' : 'raw';
 }
 

@@ -6,7 +6,7 @@ import { Failure } from '../../api/failure';
 import { Button } from '../../parts/Button';
 import { Card } from '../../parts/Card';
 import { CodeEditor } from '../../parts/code';
-import { DraftBar, DraftOffer, ReviewSheet, setAt, useDraft, type Publishing } from '../../parts/draft';
+import { DraftBar, DraftOffer, ReviewSheet, setAt, useDraft, type Draft, type Publishing } from '../../parts/draft';
 import { ErrorPanel } from '../../parts/ErrorPanel';
 import { FieldProblems, SelectField, TextAreaField, TextField } from '../../parts/fields';
 import { Needs } from '../../parts/Needs';
@@ -15,6 +15,8 @@ import { useURLState } from '../../parts/urlState';
 import { baseOf, readDocument, slugOf, withAuth } from './begin';
 import { Effect } from './Effect';
 import { batchOf, create, loadEffect, probe, validate } from './read';
+import { AddStream, StreamEditor } from './streams/Edit';
+import { problemsOf, streamPath } from './streams/graph';
 import { text as t } from './text';
 import css from './apis.module.css';
 
@@ -60,6 +62,7 @@ function Wizard() {
           </div>
           {way === 'url' && <FromURL take={take} />}
           {way === 'openapi' && <FromDocument take={take} />}
+          {way === 'streams' && <FromStreams draft={draft} take={take} />}
           {way === 'text' && (
             <>
               <p className="muted">{t.wizard.paste}</p>
@@ -82,7 +85,9 @@ function Wizard() {
             <div className={css.fields}>
               <TextField label={t.wizard.name} path="name" required value={draft.get<string>('name') ?? ''} onChange={(next) => draft.set('name', next)} />
               <TextField label={t.wizard.path} path="proxy.listen_path" required code value={draft.get<string>('proxy.listen_path') ?? ''} onChange={(next) => draft.set('proxy.listen_path', next)} />
-              <TextField label={t.fact.upstream} path="proxy.target_url" required code value={draft.get<string>('proxy.target_url') ?? ''} onChange={(next) => draft.set('proxy.target_url', next)} />
+              {way !== 'streams' && (
+                <TextField label={t.fact.upstream} path="proxy.target_url" required code value={draft.get<string>('proxy.target_url') ?? ''} onChange={(next) => draft.set('proxy.target_url', next)} />
+              )}
               <SelectField
                 label={t.wizard.auth}
                 path="use_keyless"
@@ -118,6 +123,29 @@ function Wizard() {
         )}
       </div>
     </FieldProblems>
+  );
+}
+
+/** Begins with streams of templates, which are edited as text. */
+function FromStreams({ draft, take }: { draft: Draft; take: (found: Record<string, unknown>) => void }) {
+  const names = Object.keys(draft.get<object>(['x-svc-streaming', 'streams']) ?? {});
+  return (
+    <>
+      <p className="muted">{t.wizard.streams}</p>
+      <AddStream
+        names={names}
+        onAdd={(name, stream) => {
+          if (names.length === 0) take({ name: draft.get('name') || name, 'proxy.listen_path': draft.get('proxy.listen_path') || `/${slugOf(name)}/`, 'x-svc-streaming': { streams: { [name]: stream } } });
+          else draft.set(streamPath(name), stream);
+        }}
+      />
+      {names.map((name) => (
+        <section key={name} className={css.stack} aria-label={name}>
+          <h3>{name}</h3>
+          <StreamEditor name={name} draft={draft} may problems={problemsOf(draft.problems, name)} />
+        </section>
+      ))}
+    </>
   );
 }
 

@@ -19,6 +19,7 @@ import { authsOf, Overview } from './Overview';
 import { RawTab } from './Raw';
 import { batchOf, loadEffect, loadText, loadUses, remove, save, validate } from './read';
 import { SchemaTab } from './Schema';
+import { StreamsTab } from './streams/Streams';
 import { text as t } from './text';
 import { TrafficTab } from './Traffic';
 
@@ -40,6 +41,8 @@ function Editing({ id, base }: { id: string; base: Base }) {
   const at = `/apis/${encodeURIComponent(id)}`;
   useFieldInAddress({ home: at, open, of: tabOf });
   const graphql = draft.get('graphql.enabled') === true;
+  const streams = Object.keys(draft.get<object>(['x-svc-streaming', 'streams']) ?? {}).length > 0;
+  const shown = (tab: string) => (['operations', 'playground'].includes(tab) ? graphql : tab === 'streams' ? streams || open === tab : tab !== 'schema' || !streams);
   const keyed = authsOf(draft).includes(t.auths.token!);
   return (
     <TabbedDraft
@@ -56,7 +59,7 @@ function Editing({ id, base }: { id: string; base: Base }) {
       }
       list="/apis"
       at={at}
-      tabs={Object.entries(t.tabs).filter(([one]) => graphql || !['operations', 'playground'].includes(one)).map(([one, label]) => ({ name: one, label }))}
+      tabs={Object.entries(t.tabs).filter(([one]) => shown(one)).map(([one, label]) => ({ name: one, label }))}
       tabsLabel={t.tabsLabel(name)}
       tabOf={tabOf}
       problems={<ProblemList draft={draft} at={at} />}
@@ -109,6 +112,8 @@ function Tab({ id, tab, draft, may }: { id: string; tab: string; draft: Draft; m
       return <OperationsTab draft={draft} fields={fields} />;
     case 'playground':
       return <APIPlayground id={id} />;
+    case 'streams':
+      return <StreamsTab id={id} draft={draft} may={may} />;
     case 'traffic':
       return <TrafficTab id={id} graphql={draft.get('graphql.enabled') === true} />;
     case 'uses':

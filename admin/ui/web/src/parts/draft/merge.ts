@@ -63,6 +63,15 @@ export function valueOf(node: Node | undefined, text: string): unknown {
   return getNodeValue(node);
 }
 
+/** The text of the value at a path, without the margin that it has there; undefined: there is none. */
+export function textAt(text: string, path: Path): string | undefined {
+  const { tree } = parse(text);
+  const node = tree && findNodeAtLocation(tree, path as JSONPath);
+  if (!node) return undefined;
+  const margin = /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', node.offset) + 1))![0];
+  return text.slice(node.offset, node.offset + node.length).replaceAll(`\n${margin}`, '\n');
+}
+
 /** How the text is indented, so that what is added fits in. */
 function layout(text: string): { insertSpaces: boolean; tabSize: number; eol: string; keepLines: boolean } {
   const found = /\n([ \t]+)\S/.exec(text)?.[1];
