@@ -19,17 +19,29 @@ import (
 	"github.com/sluicegate/sluice/internal/definition/streams"
 )
 
+// Options configure a Set.
+type Options struct {
+	Dir  string        // of the journal of the in-process broker; "": its messages are kept in memory
+	Kept int           // bytes that outputs with resume keep of what they have read
+	Dial stream.Dialer // guarded
+	Log  *slog.Logger
+}
+
 // A Set makes connectors. It opens nothing before the first connector needs it. It is safe
 // for concurrent use.
 type Set struct {
-	Dir  string        // of the journal of the in-process broker; "": its messages are kept in memory
-	Dial stream.Dialer // guarded
-	Log  *slog.Logger
+	opts Options
+	kept endpoint.Memory // of outputs with resume
 
 	mu     sync.Mutex
 	http   *httpcall.Pool // nil: nothing was called by HTTP
 	amqp   *amqp.Pool     // nil: no connector needs it
 	inproc *inproc.Broker // likewise
+}
+
+// New returns a set.
+func New(o Options) *Set {
+	return &Set{opts: o, kept: endpoint.Memory{Limit: int64(o.Kept)}}
 }
 
 // Serves reports whether a connector serves routes of its API.
@@ -61,6 +73,8 @@ func (s *Set) Input(c *streams.Connector, site *stream.Site) (stream.Input, erro
 // Output makes an output, like Input.
 func (s *Set) Output(c *streams.Connector, site *stream.Site) (stream.Output, error) {
 	switch {
+	case c.HTTPServerOutput != nil && c.HTTPServerOutput.Resume:
+		return output(endpoint.NewReplay(c.HTTPServerOutput, site, &s.kept))
 	case c.HTTPServerOutput != nil:
 		return output(endpoint.NewOutput(c.HTTPServerOutput, site))
 	case c.WebSocket != nil:
@@ -76,6 +90,18 @@ func (s *Set) Output(c *streams.Connector, site *stream.Site) (stream.Output, er
 		return s.inside().NewOutput(c.BrokerOutput, site)
 	}
 	return nil, errUnknown
+}
+
+// Log makes the log of an input, for outputs whose clients read it themselves.
+func (s *Set) Log(c *streams.BrokerInput, site *stream.Site) (stream.Log, error) {
+	if c.Scheme == streams.Kafka {
+		return kafka.NewLog(c, site), nil
+	}
+	log, err := s.brokers().NewLog(c, site)
+	if err != nil {
+		return nil, err
+	}
+	return log, nil
 }
 
 var errUnknown = errors.New("the connector is unknown")
@@ -101,7 +127,7 @@ func (s *Set) HTTP(skipVerify bool) http.RoundTripper {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.http == nil {
-		s.http = httpcall.NewPool(s.Dial)
+		s.http = httpcall.NewPool(s.opts.Dial)
 	}
 	return s.http.Transport(skipVerify)
 }
@@ -121,7 +147,7 @@ func (s *Set) inside() *inproc.Broker {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inproc == nil {
-		s.inproc = inproc.New(inproc.Options{Dir: s.Dir, Log: s.Log})
+		s.inproc = inproc.New(inproc.Options{Dir: s.opts.Dir, Log: s.opts.Log})
 	}
 	return s.inproc
 }

@@ -11,4 +11,7 @@ var (
 	_ stream.Joiner = (*Input)(nil)
 	_ stream.Output = (*Output)(nil)
 	_ stream.Server = (*Output)(nil)
+
+	_ stream.LogReader = (*Replay)(nil)
+	_ stream.Server    = (*Replay)(nil)
 )

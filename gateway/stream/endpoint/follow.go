@@ -128,11 +128,12 @@ func (b *buffers) framed(do func(buf []byte) []byte) {
 func (f *follower) send(it item) {
 	out := f.conn.Load()
 	f.out.framed(func(buf []byte) []byte {
-		framed, err := f.format.message(buf, it.m)
+		e, err := f.format.eventOf(it.m)
 		if err != nil {
 			f.out.refuse(f.member, it, err)
 			return buf
 		}
+		framed := f.format.appendEvent(buf, &e, it.m.ID)
 		f.write(out, framed, func(err error) {
 			if err != nil {
 				f.out.leave(f.member)

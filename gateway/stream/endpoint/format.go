@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,12 +17,19 @@ import (
 
 // A format is how messages are written to a connection that gets all of them.
 type format interface {
-	head() string                                        // header lines
-	first() []byte                                       // what is sent at once
-	message(b []byte, m *stream.Message) ([]byte, error) // b with the message behind
-	beats() bool                                         // an idle connection gets heartbeats
-	beat() []byte                                        // one of them
-	last(wait time.Duration) []byte                      // the end: connect again after a time
+	head() string                                     // header lines
+	first() []byte                                    // what is sent at once
+	eventOf(m *stream.Message) (event, error)         // what is written of a message
+	appendEvent(b []byte, e *event, id string) []byte // b with the event behind
+	beats() bool                                      // an idle connection gets heartbeats
+	beat() []byte                                     // one of them
+	last(wait time.Duration) []byte                   // the end: connect again after a time
+}
+
+// An event is a message as it is written.
+type event struct {
+	name string
+	body []byte
 }
 
 // An eventFormat writes an event stream (WHATWG HTML, section 9.2).
@@ -40,31 +48,40 @@ func (eventFormat) last(wait time.Duration) []byte {
 	return append(strconv.AppendInt([]byte("retry: "), wait.Milliseconds(), 10), "\n\n"...)
 }
 
-func (f eventFormat) message(b []byte, m *stream.Message) ([]byte, error) {
-	if m.ID != "" && isOneLine(m.ID) {
-		b = append(append(append(b, "id: "...), m.ID...), '\n')
+func (f eventFormat) eventOf(m *stream.Message) (event, error) {
+	e := event{body: m.Body}
+	if f.event == nil || isBinary(m.Body) {
+		return e, nil
 	}
-	if !utf8.Valid(m.Body) || bytes.IndexByte(m.Body, 0) >= 0 {
+	var err error
+	if e.name, err = f.event.Text(m.Doc); err != nil {
+		return e, fmt.Errorf("the name of the event: %w", err)
+	}
+	if !isOneLine(e.name) {
+		return e, errors.New("the name of the event has a line break")
+	}
+	return e, nil
+}
+
+// isBinary reports whether a body cannot be written as text.
+func isBinary(body []byte) bool { return !utf8.Valid(body) || bytes.IndexByte(body, 0) >= 0 }
+
+func (eventFormat) appendEvent(b []byte, e *event, id string) []byte {
+	if id != "" && isOneLine(id) {
+		b = append(append(append(b, "id: "...), id...), '\n')
+	}
+	if isBinary(e.body) {
 		b = append(b, "event: binary\ndata: "...)
-		return append(base64.StdEncoding.AppendEncode(b, m.Body), "\n\n"...), nil
+		return append(base64.StdEncoding.AppendEncode(b, e.body), "\n\n"...)
 	}
-	if f.event != nil {
-		name, err := f.event.Text(m.Doc)
-		if err != nil {
-			return b, fmt.Errorf("the name of the event: %w", err)
-		}
-		if !isOneLine(name) {
-			return b, fmt.Errorf("the name of the event has a line break")
-		}
-		if name != "" {
-			b = append(append(append(b, "event: "...), name...), '\n')
-		}
+	if e.name != "" {
+		b = append(append(append(b, "event: "...), e.name...), '\n')
 	}
-	for rest := m.Body; ; {
+	for rest := e.body; ; {
 		end := bytes.IndexAny(rest, "\r\n")
 		b = append(b, "data: "...)
 		if end < 0 {
-			return append(append(b, rest...), "\n\n"...), nil
+			return append(append(b, rest...), "\n\n"...)
 		}
 		b = append(append(b, rest[:end]...), '\n')
 		if rest[end] == '\r' && end+1 < len(rest) && rest[end+1] == '\n' {
@@ -100,8 +117,10 @@ func (f lineFormat) last(time.Duration) []byte {
 	return nil
 }
 
-func (f lineFormat) message(b []byte, m *stream.Message) ([]byte, error) {
-	line := m.Body
+func (lineFormat) eventOf(m *stream.Message) (event, error) { return event{body: m.Body}, nil }
+
+func (f lineFormat) appendEvent(b []byte, e *event, _ string) []byte {
+	line := e.body
 	if bytes.ContainsAny(line, "\r\n") {
 		var compact bytes.Buffer
 		if json.Compact(&compact, line) == nil {
@@ -111,8 +130,8 @@ func (f lineFormat) message(b []byte, m *stream.Message) ([]byte, error) {
 		}
 	}
 	if !f.chunked {
-		return append(append(b, line...), '\n'), nil
+		return append(append(b, line...), '\n')
 	}
 	b = append(strconv.AppendInt(b, int64(len(line)+1), 16), "\r\n"...)
-	return append(append(b, line...), "\n\r\n"...), nil
+	return append(append(b, line...), "\n\r\n"...)
 }

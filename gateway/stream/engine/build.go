@@ -108,12 +108,17 @@ func (r *running) connect() error {
 }
 
 func (r *running) make(c *connector) (err error) {
-	if c.side == sideInput {
+	if out := r.logReader(); c.side == sideInput && out != nil && c.conf.BrokerInput != nil {
+		var log stream.Log
+		log, err = r.engine.connectors.Log(c.conf.BrokerInput, c.site)
+		c.in = &replay{r, log, out}
+	} else if c.side == sideInput {
 		c.in, err = r.engine.connectors.Input(c.conf, c.site)
 	} else {
 		c.out, err = r.engine.connectors.Output(c.conf, c.site)
 	}
 	if err != nil {
+		c.in, c.out = nil, nil
 		return fmt.Errorf("%s: %w", c.conf.Path, err)
 	}
 	return nil

@@ -56,7 +56,7 @@ func New(o Options) *Engine {
 	o.Parse.SkipScripts = true // the processors compile them
 	return &Engine{
 		parse: o.Parse, dial: o.Dial, webSockets: o.WebSockets, maxStreams: o.MaxStreams, log: o.Log,
-		connectors: &connectors.Set{Dir: o.Dir, Dial: o.Dial, Log: o.Log},
+		connectors: connectors.New(connectors.Options{Dir: o.Dir, Kept: o.MaxBytes / keptShare, Dial: o.Dial, Log: o.Log}),
 		room:       newRoom(0, o.MaxBytes), running: make(map[string]*running), left: make(map[*running]context.CancelFunc),
 	}
 }
@@ -69,7 +69,7 @@ func (e *Engine) Aside() *Engine {
 	}
 	return &Engine{
 		parse: e.parse, dial: e.dial, webSockets: e.webSockets, maxStreams: e.maxStreams,
-		log: slog.New(slog.DiscardHandler), connectors: &connectors.Set{Dial: e.dial}, room: newRoom(0, e.room.bytes), running: make(map[string]*running), aside: true,
+		log: slog.New(slog.DiscardHandler), connectors: connectors.New(connectors.Options{Dial: e.dial}), room: newRoom(0, e.room.bytes), running: make(map[string]*running), aside: true,
 	}
 }
 

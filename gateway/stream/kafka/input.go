@@ -207,7 +207,8 @@ func (in *Input) pass(r *record) bool {
 	if !in.flow.Demand().On() {
 		return false
 	}
-	m := in.message(r)
+	m := messageOf(r.Record)
+	m.Attempt = r.tries + 1
 	in.mu.Lock()
 	r.flying = true
 	in.mu.Unlock()
@@ -226,9 +227,9 @@ func (in *Input) pass(r *record) bool {
 	return true
 }
 
-// message returns the message of a record.
-func (in *Input) message(r *record) *stream.Message {
-	m := &stream.Message{Body: r.Value, Key: r.Key, At: time.Now(), Attempt: r.tries + 1}
+// messageOf returns the message of a record.
+func messageOf(r *kgo.Record) *stream.Message {
+	m := &stream.Message{Body: r.Value, Key: r.Key, At: time.Now(), Attempt: 1}
 	carried := stream.NewCarrier()
 	for _, h := range r.Headers {
 		if h.Key == idHeader {

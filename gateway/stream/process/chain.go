@@ -47,7 +47,8 @@ type item struct {
 	id      string       // "": that of message
 	doc     *mapping.Doc // what became of message; nil: nothing was changed
 	settle  stream.Settle
-	fold    *fold // of the innermost branch; nil: none
+	fold    *fold              // of the innermost branch; nil: none
+	into    *[]*stream.Message // of Become; nil: what the item becomes goes to the destination
 }
 
 func (it *item) document() *mapping.Doc {
@@ -107,6 +108,16 @@ func (c *Chain) Take(m *stream.Message, settle stream.Settle) {
 	c.first.take(item{message: m, settle: settle})
 }
 
+// Become passes a message through the processors, none of which is a batch or a dead letter,
+// and returns what it has become, in order: nothing if it is filtered.
+func (c *Chain) Become(m *stream.Message) (all []*stream.Message, err error) {
+	c.first.take(item{message: m, settle: func(e error) { err = e }, into: &all})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
 // Flush passes on what batches hold, without waiting for more.
 func (c *Chain) Flush() {
 	for _, b := range c.batches {
@@ -133,6 +144,11 @@ func (e *end) take(it item) {
 	m, err := it.encoded(e.site.MaxMessageBytes)
 	if err != nil {
 		it.settle(&stream.Failure{Class: stream.Refused, By: "processors", Err: err})
+		return
+	}
+	if it.into != nil {
+		*it.into = append(*it.into, m)
+		it.settle(nil)
 		return
 	}
 	e.to.Take(m, it.settle)

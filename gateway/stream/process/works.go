@@ -169,7 +169,7 @@ func (p *parts) take(it item) {
 	}
 	settle := joint(len(p.docs), it.settle)
 	for i, doc := range p.docs {
-		p.next.take(item{message: it.message, id: id + "-" + strconv.Itoa(i), doc: doc, settle: settle, fold: it.fold})
+		p.next.take(item{message: it.message, id: id + "-" + strconv.Itoa(i), doc: doc, settle: settle, fold: it.fold, into: it.into})
 	}
 }
 

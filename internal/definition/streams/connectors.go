@@ -249,9 +249,12 @@ func (r *reader) httpServerOutput(f *fields) *HTTPServerOutput {
 		Resume:       f.yes("resume", false),
 		Event:        f.template("event", ""),
 	}
-	if f.get("path") == nil && f.get("stream_path") == nil && f.get("ws_path") == nil {
+	switch written := f.get("path") != nil || f.get("stream_path") != nil || f.get("ws_path") != nil; {
+	case !written && out.Resume:
+		out.StreamPath = "/get/stream"
+	case !written:
 		out.Path, out.StreamPath, out.WSPath = "/get", "/get/stream", "/get/ws"
-	} else {
+	default:
 		out.Path, out.StreamPath, out.WSPath = f.route("path"), f.route("stream_path"), f.route("ws_path")
 		out.Negotiates = out.Path != "" && out.StreamPath == "" && out.WSPath == ""
 	}

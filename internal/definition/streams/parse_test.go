@@ -36,6 +36,10 @@ func TestProblemsAreNamed(t *testing.T) {
 	steps := func(processors string) string {
 		return one(post + ", " + get + `, "pipeline": {"processors": [` + processors + `]}`)
 	}
+	kept := func(output, processors string, more ...string) string {
+		return one(strings.Join(append(more, `"input": {"msgbroker": {"topics": ["a"], "addresses": ["kafka://a"]}}`,
+			`"output": {"http_server": {`+output+`}}`, `"pipeline": {"processors": [`+processors+`]}`), ", "))
+	}
 	const in, out, steps0 = "streams.s.input.", "streams.s.output.", "streams.s.pipeline.processors[0]"
 	for _, c := range []struct{ text, want string }{
 		{one(post + ", " + get), ""},
@@ -199,6 +203,14 @@ func TestProblemsAreNamed(t *testing.T) {
 		{one(`"input": {` + queue + `}, "output": {"http_server": {"resume": true, "path": "/a"}}`), out + `http_server.resume: needs a source that keeps messages`},
 		{one(`"input": {"msgbroker": {"topics": ["a"], "addresses": ["kafka://a"]}}, "output": {"http_server": {"resume": true, "path": "/a"}}`), ``},
 		{one(`"input": {"msgbroker": {"topics": ["a"], "addresses": ["amqp://a"], "retain": {"max_bytes": "1GiB"}}}, "output": {"broker": {"outputs": [{"http_server": {"resume": true, "path": "/a"}}]}}`), out + `broker.outputs[0].http_server.resume: must be of the only output`},
+		{kept(`"resume": true`, ``), ``},
+		{kept(`"resume": true, "stream_path": "/a"`, `{"filter": "this.a"}`), ``},
+		{kept(`"resume": true, "ws_path": "/a"`, ``), out + `http_server.resume: is of events only, and ws_path serves WebSocket`},
+		{kept(`"resume": true, "path": "/a", "stream_path": "/b"`, ``), out + `http_server.resume: is of events only, which stream_path serves`},
+		{one(`"input": {"msgbroker": {"topics": ["a"], "addresses": ["kafka://a"], "consumer_group": "g"}}, "output": {"http_server": {"resume": true}}`), in + `msgbroker.consumer_group: has no use with resume`},
+		{kept(`"resume": true`, `{"batch": {"count": 2}}`), steps0 + `.batch: cannot be used with resume`},
+		{kept(`"resume": true`, `{"dead_letter": {}}`), steps0 + `.dead_letter: has nowhere to send messages`},
+		{kept(`"resume": true`, ``, `"dead_letter": {"msgbroker": {"topic": "b"}}`), `streams.s.dead_letter: has no use with resume`},
 	} {
 		_, got := parse(t, c.text, streams.Options{})
 		switch {

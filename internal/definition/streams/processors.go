@@ -260,7 +260,20 @@ func (r *reader) checkResume(out Connector, s *Stream) {
 		r.faultf(at, "needs a source with a single topic, whose positions clients name")
 	case s.Output.HTTPServerOutput == nil:
 		r.faultf(at, "must be of the only output: clients read the source at their own pace")
+	case in.ConsumerGroup != "":
+		r.faultf("input.msgbroker.consumer_group", "has no use with resume, where every client reads all messages; leave it out")
+	case out.HTTPServerOutput.WSPath != "":
+		r.faultf(at, "is of events only, and ws_path serves WebSocket; leave ws_path out")
+	case out.HTTPServerOutput.Path != "" && out.HTTPServerOutput.StreamPath != "":
+		r.faultf(at, "is of events only, which stream_path serves; leave path out")
+	case s.DeadLetter != nil:
+		r.faultf("dead_letter", "has no use with resume, where every client reads all messages; they stay in the source")
 	}
+	eachProcessor(s.Processors, func(p *Processor) {
+		if p.Batch != nil {
+			r.faultf(p.Path+".batch", "cannot be used with resume: a client that goes on would get other batches")
+		}
+	})
 }
 
 // leaves returns the connectors that are no broker.
