@@ -275,10 +275,15 @@ func (o *opened) newest(ctx context.Context) (*stream.Position, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.Messages == 0 {
-		return &stream.Position{Next: []int64{0}}, nil
+	var empty <-chan time.Time
+	if q.Messages == 0 { // or they were published a moment ago
+		timer := time.NewTimer(o.link.group.pool.timing.empty)
+		defer timer.Stop()
+		empty = timer.C
 	}
 	select {
+	case <-empty:
+		return &stream.Position{Next: []int64{0}}, nil
 	case d, ok := <-o.latest.from:
 		if !ok {
 			return nil, errors.New("the channel was closed")

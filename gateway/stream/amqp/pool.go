@@ -30,6 +30,7 @@ type timing struct {
 	idle     time.Duration // without demand until a consumer is cancelled
 	ack      time.Duration // until what is settled is acknowledged
 	lag      time.Duration // between measurements of the lag
+	empty    time.Duration // until a log of which the broker counts no messages is held to have none
 	locate   time.Duration // until a position in a log is held to be not there
 	channels int           // of a connection
 }
@@ -38,7 +39,7 @@ func usual() timing {
 	return timing{
 		dial: 10 * time.Second, answer: 15 * time.Second, confirm: 30 * time.Second, check: time.Second,
 		first: 200 * time.Millisecond, longest: 15 * time.Second, lasting: time.Minute, stable: 10 * time.Second,
-		idle: 2 * time.Second, ack: 10 * time.Millisecond, lag: 15 * time.Second, locate: 5 * time.Second, channels: 1000,
+		idle: 2 * time.Second, ack: 10 * time.Millisecond, lag: 15 * time.Second, empty: 250 * time.Millisecond, locate: 5 * time.Second, channels: 1000,
 	}
 }
 

@@ -92,7 +92,8 @@ func phaseAfter(err error) stream.Phase {
 // epoch reads until an error.
 func (r *reading) epoch(ctx context.Context) (err error) {
 	opts := append(options(&r.log.config.Servers, r.log.site, &hooks{state: r.log.site.State}),
-		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchMaxBytes(maxFetch))
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchMaxBytes(maxFetch),
+		kgo.DisableFetchSessions()) // the library ends them while they are in use
 	if r.client, err = kgo.NewClient(opts...); err != nil { // the addresses were checked when the definition was
 		return stream.Failf(stream.Permanent, "%w", err)
 	}
