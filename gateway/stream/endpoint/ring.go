@@ -205,6 +205,9 @@ func (r *ring) meet(p *place) (met bool, changed <-chan struct{}) {
 		return false, r.waits()
 	}
 	p.number, p.outside = r.first, false
+	if len(r.entries) > 0 && r.entries[0].gap { // the position is behind it
+		p.number++
+	}
 	return true, nil
 }
 
