@@ -162,7 +162,7 @@ func same(_ context.Context, m *stream.Message) ([]*stream.Message, error) {
 }
 
 // replayOf returns an output that follows a log.
-func replayOf(t testing.TB, log stream.Log, process Process, change ...func(*streams.HTTPServerOutput)) *Replay {
+func replayOf(t testing.TB, log stream.Log, process stream.Process, change ...func(*streams.HTTPServerOutput)) *Replay {
 	t.Helper()
 	c := &streams.HTTPServerOutput{
 		StreamPath: "/feed", AllowedVerbs: []string{"GET"}, Timeout: 30 * time.Second, Heartbeat: 15 * time.Second,
