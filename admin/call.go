@@ -15,7 +15,6 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
-	"github.com/sluicegate/sluice/admin/portal/site"
 	"github.com/sluicegate/sluice/admin/rest"
 )
 
@@ -64,7 +63,7 @@ func (s *Server) handler() fasthttp.RequestHandler {
 				return
 			}
 		}
-		if site.Has(string(ctx.Path())) {
+		if isPage(string(ctx.Path())) {
 			s.servePortal(ctx)
 			return
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/admin/portal"
 	"github.com/sluicegate/sluice/admin/portal/site"
 	"github.com/sluicegate/sluice/admin/rest"
 )
@@ -37,6 +38,12 @@ func (s *Server) servePortal(ctx *fasthttp.RequestCtx) {
 	ctx.SetStatusCode(fasthttp.StatusTemporaryRedirect)
 }
 
+// isPage reports whether the site answers a path. Messages of streams arrive below its root,
+// as that is what proxies in front of a portal pass on.
+func isPage(path string) bool {
+	return site.Has(path) && strings.TrimRight(path, "/") != portal.EventsPath
+}
+
 // portalRoutes returns the routes of developers and of visitors, for developers alone: keys
 // of operators are not accepted where everybody can come.
 func portalRoutes(routes []rest.Route) (public []rest.Route) {
@@ -45,7 +52,7 @@ func portalRoutes(routes []rest.Route) (public []rest.Route) {
 		case r.Role == rest.Developer:
 		case r.Developer:
 			r.Role = rest.Developer
-		case r.Role == rest.Anyone && (strings.HasPrefix(r.Path, "/api/portal/") || strings.HasPrefix(r.Path, "/oauth/")):
+		case r.Role == rest.Anyone && (strings.HasPrefix(r.Path, "/api/portal/") || strings.HasPrefix(r.Path, "/oauth/") || r.Path == portal.EventsPath):
 		default:
 			continue
 		}
@@ -55,14 +62,14 @@ func portalRoutes(routes []rest.Route) (public []rest.Route) {
 	return public
 }
 
-// newPortalHTTP returns the server of the portal's own listener: pages, calls of developers
-// and /oauth.
+// newPortalHTTP returns the server of the portal's own listener: pages, calls of developers,
+// messages of streams and /oauth.
 func (s *Server) newPortalHTTP(routes []rest.Route) *fasthttp.Server {
 	public := portalRoutes(routes)
 	calls := s.router(public, nil)
 	return s.newHTTP(public, s.received(func(ctx *fasthttp.RequestCtx) {
 		switch path := string(ctx.Path()); {
-		case site.Has(path):
+		case isPage(path):
 			s.servePage(ctx)
 		case path == "/":
 			ctx.Response.Header.Set(fasthttp.HeaderLocation, site.Root+"/")

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/portal"
 	"github.com/sluicegate/sluice/internal/testenv/admintest"
 )
 
@@ -55,6 +56,11 @@ func TestThePortalsListenerServesNothingElse(t *testing.T) {
 	apart.Call("GET", "/api/portal/public/catalogue", "", "").Want(200)
 	apart.Call("GET", "/api/portal/me", "", "").Want(401)
 	apart.Call("POST", "/oauth/token", "", "").Want(400)
+	for _, at := range []*admintest.Client{apart, b.Client} { // streams post to either
+		at.Call("POST", portal.EventsPath, "", "").Want(400).Says("webhook-id: must be")
+		at.Call("POST", portal.EventsPath+"/", "", "").Want(400).Says("webhook-id: must be")
+		at.Call("GET", portal.EventsPath, "", "").Want(405)
+	}
 	for _, path := range []string{"/api/apis", "/api/keys", "/api/users/me", "/api/openapi.json", "/metrics", "/healthz", "/readyz", "/api/gateway/bundle", "/api/portal/developers", "/api/portal/mailbox"} {
 		for _, key := range []string{"", b.admin, gatewayToken} {
 			if r := apart.Call("GET", path, key, ""); r.Status != 404 {

@@ -148,10 +148,10 @@ func (q *Queue) count(kind, state string) {
 	q.meters.attempts.WithLabelValues(kind, state).Inc()
 }
 
-// jitter returns a pause that is up to a tenth longer or shorter, so that messages that
+// jitter returns a pause that is up to a fifth longer or shorter, so that messages that
 // failed together are not retried together.
 func jitter(pause time.Duration) time.Duration {
-	return pause - pause/10 + rand.N(pause/5+1)
+	return pause - pause/5 + rand.N(2*pause/5+1)
 }
 
 // maxError bounds a stored error, in bytes.

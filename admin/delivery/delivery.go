@@ -24,8 +24,22 @@ const (
 // MaxPayload bounds a message, in bytes.
 const MaxPayload = 256 << 10
 
-// maxWaiting bounds the messages that wait for one target.
-const maxWaiting = 1000
+// Bounds of what waits for one target.
+const (
+	maxWaiting = 1000 // messages, beside events of streams
+
+	maxEvents     = 10_000   // events of streams
+	maxEventBytes = 64 << 20 // of what waits for a webhook, when an event of a stream is to be added
+)
+
+// bound returns how many messages may wait for a target of a kind. Events of streams leave
+// room for others.
+func bound(kind string) int32 {
+	if kind == Webhook {
+		return maxEvents + maxWaiting
+	}
+	return maxWaiting
+}
 
 // ErrFull reports that as many messages wait for a target as may.
 var ErrFull = store.ErrQueueFull
@@ -123,7 +137,7 @@ func (q *Queue) Put(ctx context.Context, tx *store.Tx, m Message) (id string, er
 	}
 	n := store.NewMessage{
 		ID: "msg_" + rest.NewID(), OrgID: m.Org, Kind: m.Kind, Target: m.Target, DeveloperID: m.Developer,
-		Event: m.Event, Payload: m.Payload, Sealed: m.Secret, Bound: maxWaiting,
+		Event: m.Event, Payload: m.Payload, Sealed: m.Secret, Bound: bound(m.Kind),
 	}
 	if m.Secret {
 		if n.Payload, err = q.opts.MasterKey.Seal(m.Payload, place(n.ID)); err != nil {

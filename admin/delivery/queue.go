@@ -20,7 +20,7 @@ type Options struct {
 	MasterKey secret.Key // seals payloads with secrets; with the zero value these are refused
 
 	Timeout time.Duration   // of one attempt; 0: 15 s
-	Pauses  []time.Duration // before each further attempt, a tenth more or less; nil: Pauses
+	Pauses  []time.Duration // before each further attempt, a fifth more or less; nil: Pauses
 	Poll    time.Duration   // interval of looking for messages without an announcement; 0: 2 s
 	Keep    time.Duration   // how long finished messages are kept; 0: 14 days
 
@@ -32,8 +32,8 @@ type Options struct {
 // ones for brief failures, long ones for those that take a person to repair.
 func Pauses() []time.Duration {
 	return []time.Duration{
-		5 * time.Second, time.Minute, 5 * time.Minute, 30 * time.Minute,
-		2 * time.Hour, 4 * time.Hour, 7 * time.Hour, 10*time.Hour + 20*time.Minute,
+		5 * time.Second, 30 * time.Second, 5 * time.Minute, 30 * time.Minute,
+		2 * time.Hour, 5 * time.Hour, 8 * time.Hour, 8 * time.Hour,
 	}
 }
 

@@ -6,6 +6,7 @@ package portal
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -32,6 +33,9 @@ import (
 
 // SessionPrefix begins every credential of a signed-in developer.
 const SessionPrefix = developers.SessionPrefix
+
+// EventsPath is where portal_webhook outputs of streams post messages to.
+const EventsPath = webhooks.EventsPath
 
 // Deps are what a Portal works with.
 type Deps struct {
@@ -89,6 +93,11 @@ func New(d Deps) (*Portal, error) {
 	hooks := webhooks.New(webhooks.Deps{
 		Store: d.Store, Queue: queue, Letters: letters, MasterKey: d.MasterKey, Outbound: d.Outbound, Developer: d.Developer, Now: d.Now, Log: d.Log,
 	})
+	if d.Metrics != nil {
+		if err := d.Metrics.Register(hooks.Metrics()); err != nil {
+			return nil, fmt.Errorf("registering metrics of events: %w", err)
+		}
+	}
 	d.Store.OnPublish(raiseAPIEvents(hooks))
 	p.keys = credentials.NewKeys(credentials.KeyDeps{
 		Store: d.Store, Counters: d.Counters, Naming: d.Naming, Options: d.KeyOptions, Deliver: d.Deliver, Events: hooks, Now: d.Now, Log: d.Log,

@@ -45,7 +45,7 @@ func (c *Change) CreateAPI(ctx context.Context, api *definition.API) error {
 	}
 	err = c.q.InsertAPI(ctx, db.InsertAPIParams{
 		ID: row.ID, OrgID: row.OrgID, Name: row.Name, Domain: row.Domain,
-		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds, Secrets: row.Secrets,
+		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds, Secrets: row.Secrets, Events: row.Events,
 	})
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (c *Change) UpdateAPI(ctx context.Context, api *definition.API, have int64)
 	}
 	version, err = c.q.UpdateAPI(ctx, db.UpdateAPIParams{
 		OrgID: row.OrgID, ID: row.ID, Name: row.Name, Domain: row.Domain,
-		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds, Secrets: row.Secrets,
+		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds, Secrets: row.Secrets, Events: row.Events,
 	})
 	if err != nil {
 		return 0, err
@@ -165,7 +165,7 @@ func (c *Change) apiRow(api *definition.API) (db.API, error) {
 	return db.API{
 		ID: api.ID, OrgID: c.by.Org, Name: api.Name,
 		Domain: strings.ToLower(api.Domain), ListenPath: routePath(api.Proxy.ListenPath),
-		Routed: api.IsActive() && !api.Internal, Definition: body, SyncSeconds: syncSeconds(api), Secrets: c.refers(api),
+		Routed: api.IsActive() && !api.Internal, Definition: body, SyncSeconds: syncSeconds(api), Secrets: c.refers(api), Events: api.PortalEvents(),
 	}, nil
 }
 

@@ -38,8 +38,9 @@ func CheckCertificateID(id string) string {
 	return ""
 }
 
-// GatewayFiles lists the client certificates that are files of gateways. Those who
-// change definitions through an admin may not be allowed to know its gateways' files.
+// GatewayFiles lists what a definition of an admin must not take from gateways: client
+// certificates that are files there, as those who change definitions may not be allowed to
+// know such files, and secrets that the admin has to know as well.
 func (a *API) GatewayFiles() []Problem {
 	var p Problems
 	for i, entry := range a.ClientCertificates {
@@ -47,6 +48,7 @@ func (a *API) GatewayFiles() []Problem {
 			p.addf(object.Item("client_certificates", i), "names a file of the gateway, which is allowed on gateways without an admin only; store the certificate (POST /api/certs) and give its id")
 		}
 	}
+	a.unreadableSecrets(&p)
 	return p
 }
 

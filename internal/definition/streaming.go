@@ -29,7 +29,11 @@ func (a *API) Streams(o streams.Options) ([]streams.Stream, error) {
 
 // streamsToCheck returns the event streams with stand-ins for references to secrets, of
 // which the secrets are checked where they are known.
-func (a *API) streamsToCheck() []byte {
+func (a *API) streamsToCheck() []byte { return a.streamsWith(nil) }
+
+// streamsWith is streamsToCheck with texts that some places have in place of stand-ins, by
+// their paths below x-svc-streaming.
+func (a *API) streamsWith(texts map[string]string) []byte {
 	if a.LiteralSecrets || !MayReferToSecrets(a.Streaming) {
 		return a.Streaming
 	}
@@ -40,6 +44,10 @@ func (a *API) streamsToCheck() []byte {
 	places := document.Secrets()
 	for i := range places {
 		place := &places[i]
+		if text, ok := texts[place.Path]; ok {
+			place.Set(text)
+			continue
+		}
 		text := ""
 		rest := eachRef(place.Text, func(before string, _ SecretRef) {
 			if text += before; text == "" {

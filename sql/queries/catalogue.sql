@@ -98,7 +98,7 @@ WHERE e.org_id = @org_id AND e.id = @id AND e.shown
 
 -- OfferedAPIs returns what developers may know of some APIs.
 -- name: OfferedAPIs :many
-SELECT id, name, domain, listen_path, kind FROM apis WHERE org_id = @org_id AND id = ANY(@ids::text[]);
+SELECT id, name, domain, listen_path, kind, events FROM apis WHERE org_id = @org_id AND id = ANY(@ids::text[]);
 
 -- OfferedPolicies returns those of some policies that there are.
 -- name: OfferedPolicies :many

@@ -109,11 +109,11 @@ SELECT id, org_id, name FROM apis
 WHERE id = @id OR (@routed::boolean AND routed AND domain = @domain AND listen_path = @listen_path);
 
 -- name: InsertAPI :exec
-INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds, secrets)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds, secrets, events)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
 
 -- name: UpdateAPI :one
-UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8, secrets = $9,
+UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8, secrets = $9, events = $10,
     version = version + 1, updated_at = now()
 WHERE org_id = $1 AND id = $2
 RETURNING version;

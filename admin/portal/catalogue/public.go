@@ -30,6 +30,8 @@ type Offer struct {
 	ListenPath string `json:"listen_path" doc:"where the gateway serves the API"`
 	IsGraphQL  bool   `json:"is_graphql" doc:"true: the API has a schema and can be tried in the playground"`
 
+	Events []string `json:"events" doc:"types of events of the API's streams, which webhooks of developers can subscribe to"`
+
 	PolicyID   string  `json:"policy_id" doc:"what a key request names"`
 	PolicyName string  `json:"policy_name"`
 	Limits     *Limits `json:"limits" doc:"null where there is no policy"`
@@ -207,6 +209,7 @@ func (s *Service) offers(ctx context.Context, org string, config *model.Configur
 		o := offerOf(e, Override(config, e))
 		if api := apis[e.APIID]; api != nil {
 			o.APIName, o.Domain, o.ListenPath, o.IsGraphQL = api.Name, api.Domain, api.ListenPath, api.Kind == "graphql"
+			o.Events = api.Events
 		}
 		if policy := policies[e.PolicyID]; policy != nil {
 			o.PolicyName = policy.Name
@@ -227,7 +230,7 @@ func offerOf(e *model.Entry, config *model.Configuration) *Offer {
 	return &Offer{
 		ID: e.ID, Name: e.Name, ShortDescription: e.ShortDescription, LongDescription: e.LongDescription,
 		Version: e.Version, Fields: fields, AuthType: cmp.Or(e.AuthType, "authToken"), IsKeyless: e.IsKeyless,
-		APIID: e.APIID, PolicyID: e.PolicyID, Documented: e.Documentation != "",
+		APIID: e.APIID, Events: []string{}, PolicyID: e.PolicyID, Documented: e.Documentation != "",
 		KeyRequestFields: list(config.KeyRequestFields), RequireKeyApproval: config.RequireKeyApproval,
 		RedirectOnKeyRequest: config.RedirectOnKeyRequest, RedirectTo: config.RedirectTo,
 		EnableMultiSelection: config.EnableMultiSelection,

@@ -60,4 +60,5 @@ const (
 	APIDeleted       = "api_event.deleted"
 	WebhookPing      = "webhook_event.ping"     // to one webhook alone
 	WebhookDisabled  = "webhook_event.disabled" // by letter alone
+	WebhookMissed    = "webhook_event.missed"   // by letter alone: there was no room for an event of a stream
 )

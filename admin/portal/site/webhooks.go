@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 
@@ -28,9 +29,36 @@ const webhooksPath = "/api/portal/me/webhooks"
 // webhooksView is the list of the visitor's webhooks.
 type webhooksView struct {
 	Webhooks []webhooks.Webhook
-	Types    []webhooks.EventType
-	Chosen   map[string]bool
 	Form     *form
+	subscription
+}
+
+// A subscription is the types of events that a form offers, and those that it chooses.
+type subscription struct {
+	Types  []webhooks.EventType
+	Chosen map[string]bool
+}
+
+// OfPortal returns the types of events of the portal itself.
+func (s subscription) OfPortal() []webhooks.EventType { return s.types(false) }
+
+// OfStreams returns the types of events that streams publish.
+func (s subscription) OfStreams() []webhooks.EventType { return s.types(true) }
+
+func (s subscription) types(ofStreams bool) (some []webhooks.EventType) {
+	for _, t := range s.Types {
+		if len(t.APIs) > 0 == ofStreams {
+			some = append(some, t)
+		}
+	}
+	return some
+}
+
+// choosePortal chooses what "*" stands for: all types of events of the portal itself.
+func (s subscription) choosePortal() {
+	for _, t := range s.OfPortal() {
+		s.Chosen[t.Type] = true
+	}
 }
 
 func webhookForm() *form {
@@ -45,11 +73,17 @@ func (v *visit) webhooksView() (*webhooksView, error) {
 	if err := v.get(webhooksPath+"?page_size=100", &found); err != nil {
 		return nil, err
 	}
-	view := &webhooksView{Webhooks: found.Data, Form: webhookForm(), Chosen: make(map[string]bool)}
+	view := &webhooksView{Webhooks: found.Data, Form: webhookForm()}
+	var err error
+	view.subscription, err = v.subscription()
+	return view, err
+}
+
+// subscription returns one that chooses nothing.
+func (v *visit) subscription() (subscription, error) {
 	var known webhooks.Types
 	err := v.get("/api/portal/webhooks/events", &known)
-	view.Types = known.Data
-	return view, err
+	return subscription{known.Data, make(map[string]bool)}, err
 }
 
 func listWebhooks(v *visit) error {
@@ -57,19 +91,20 @@ func listWebhooks(v *visit) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range view.Types {
-		view.Chosen[t.Type] = true
-	}
+	view.choosePortal()
 	return v.show(fasthttp.StatusOK, "webhooks", "Webhooks", view)
 }
 
-// events returns the types of events that the form chose; all of them are "*".
-func (v *visit) events(known []webhooks.EventType) []string {
+// events returns the types of events that the form chose; all but those of streams are "*".
+func (v *visit) events(of subscription) []string {
 	chosen := v.values("events")
-	if len(chosen) == len(known) {
-		return []string{"*"}
+	every := subscription{of.Types, make(map[string]bool)}
+	every.choosePortal()
+	others := slices.DeleteFunc(slices.Clone(chosen), func(e string) bool { return every.Chosen[e] })
+	if len(chosen)-len(others) < len(every.Chosen) {
+		return chosen
 	}
-	return chosen
+	return append([]string{"*"}, others...)
 }
 
 func addWebhook(v *visit) error {
@@ -77,7 +112,7 @@ func addWebhook(v *visit) error {
 	if err != nil {
 		return err
 	}
-	body := webhooks.Wanted{Name: v.value("name"), URL: v.value("url"), Events: v.events(view.Types)}
+	body := webhooks.Wanted{Name: v.value("name"), URL: v.value("url"), Events: v.events(view.subscription)}
 	var answer struct {
 		rest.Envelope
 		Meta webhooks.Shown
@@ -98,34 +133,29 @@ func addWebhook(v *visit) error {
 
 // webhookView is the page of one webhook with its log.
 type webhookView struct {
-	Hook   webhooks.Webhook
-	Tag    string
-	Types  []webhooks.EventType
-	Chosen map[string]bool
-	Form   *form
-	Log    []delivery.Entry
-	Pager  *pager
+	Hook  webhooks.Webhook
+	Tag   string
+	Form  *form
+	Log   []delivery.Entry
+	Pager *pager
+	subscription
 }
 
 func (v *visit) webhookView() (*webhookView, error) {
-	view := &webhookView{Form: webhookForm(), Chosen: make(map[string]bool)}
+	view := &webhookView{Form: webhookForm()}
 	path := webhooksPath + "/" + escape(v.params["id"])
 	var err error
 	if view.Tag, err = v.call(call{method: fasthttp.MethodGet, path: path, into: &view.Hook}); err != nil {
 		return nil, err
 	}
-	var known webhooks.Types
-	if err := v.get("/api/portal/webhooks/events", &known); err != nil {
+	if view.subscription, err = v.subscription(); err != nil {
 		return nil, err
 	}
-	view.Types = known.Data
 	for _, e := range view.Hook.Events {
 		view.Chosen[e] = true
 	}
 	if view.Chosen["*"] {
-		for _, t := range view.Types {
-			view.Chosen[t.Type] = true
-		}
+		view.choosePortal()
 	}
 	view.Form.Fields["name"].Value, view.Form.Fields["url"].Value = view.Hook.Name, view.Hook.URL
 	var log delivery.Log
@@ -148,7 +178,7 @@ func saveWebhook(v *visit) error {
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"name": v.value("name"), "url": v.value("url"), "events": v.events(view.Types)}
+	body := map[string]any{"name": v.value("name"), "url": v.value("url"), "events": v.events(view.subscription)}
 	_, err = v.call(call{method: fasthttp.MethodPut, path: webhooksPath + "/" + escape(v.params["id"]), body: body, match: v.value("tag")})
 	if err == nil {
 		return v.redirect("/webhooks/" + v.params["id"] + "?done=saved")

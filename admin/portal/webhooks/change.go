@@ -38,7 +38,11 @@ func (s *Service) create(ctx context.Context, c *rest.Call) (any, error) {
 	if w.Developer != "" {
 		n.DeveloperID = &w.Developer
 	}
-	problems := append(check(w.Name, w.Events, types(w.Developer != "")), s.reachOf(n.DeveloperID).urlProblems(w.URL)...)
+	known, err := s.typesFor(ctx, c.Who.Org, w.Developer)
+	if err != nil {
+		return nil, err
+	}
+	problems := append(check(w.Name, w.Events, known), s.reachOf(n.DeveloperID).urlProblems(w.URL)...)
 	secret, err := secretOf(w.Secret)
 	if err != nil {
 		problems = append(problems, err.Error())
@@ -77,13 +81,13 @@ func checkOwner(c *rest.Call, developer string) error {
 }
 
 func (s *Service) add(ctx context.Context, tx *store.Tx, c *rest.Call, n store.NewWebhook) error {
-	owner := ""
+	developer := ""
 	if n.DeveloperID != nil {
-		owner = *n.DeveloperID
+		developer = *n.DeveloperID
 	}
-	count, err := tx.CountWebhooks(ctx, n.OrgID, owner)
+	count, err := tx.CountWebhooks(ctx, n.OrgID, developer)
 	if errors.Is(err, store.ErrNotFound) {
-		return invalid([]string{fmt.Sprintf("developer_id: there is no developer %.60q", owner)})
+		return invalid([]string{fmt.Sprintf("developer_id: there is no developer %.60q", developer)})
 	}
 	if err != nil {
 		return err
@@ -146,11 +150,7 @@ func (s *Service) change(ctx context.Context, c *rest.Call, do func(*store.Tx, s
 		case c.Route.Match && seen != 0 && seen != row.Version:
 			return &store.ConflictError{Kind: store.Stale, Current: row.Version}
 		}
-		owner := ""
-		if row.DeveloperID != nil {
-			owner = *row.DeveloperID
-		}
-		if err := checkOwner(c, owner); err != nil {
+		if err := checkOwner(c, owner(&row)); err != nil {
 			return err
 		}
 		return do(tx, c.Author(c.Source()), &row)
@@ -163,8 +163,16 @@ func (s *Service) update(ctx context.Context, c *rest.Call) (any, error) {
 	if err := c.Decode(&w); err != nil {
 		return nil, err
 	}
-	problems := check(w.Name, w.Events, types(isDeveloper(c)))
-	err := s.change(ctx, c, func(tx *store.Tx, by store.Author, row *store.Webhook) error {
+	found, err := s.find(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	known, err := s.typesFor(ctx, c.Who.Org, owner(&found))
+	if err != nil {
+		return nil, err
+	}
+	problems := check(w.Name, w.Events, known, found.Events...)
+	err = s.change(ctx, c, func(tx *store.Tx, by store.Author, row *store.Webhook) error {
 		if all := append(problems, s.reachOf(row.DeveloperID).urlProblems(w.URL)...); len(all) > 0 {
 			return invalid(all)
 		}
@@ -280,10 +288,7 @@ func (s *Service) ping(ctx context.Context, c *rest.Call) (any, error) {
 		if err != nil {
 			return err
 		}
-		m := delivery.Message{Org: row.OrgID, Kind: delivery.Webhook, Target: row.ID, Event: model.WebhookPing, Payload: body}
-		if row.DeveloperID != nil {
-			m.Developer = *row.DeveloperID
-		}
+		m := delivery.Message{Org: row.OrgID, Kind: delivery.Webhook, Target: row.ID, Developer: owner(row), Event: model.WebhookPing, Payload: body}
 		answer.ID, err = s.deps.Queue.Put(ctx, tx, m)
 		if errors.Is(err, delivery.ErrFull) {
 			return rest.Refuse(fasthttp.StatusConflict, "Too many messages wait for the webhook already")

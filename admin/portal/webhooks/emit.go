@@ -17,9 +17,11 @@ import (
 // message is the body of a message to a webhook.
 type message struct {
 	Type      string          `json:"type"`
-	Timestamp string          `json:"timestamp"` // of the event
+	Timestamp string          `json:"timestamp"`        // of the event
+	API       string          `json:"api_id,omitempty"` // whose stream published it
 	Data      json.RawMessage `json:"data"`
-	Omitted   bool            `json:"data_omitted,omitempty"` // Data is too large, and only its id is sent
+	Omitted   bool            `json:"data_omitted,omitempty"`  // Data is too large, and only its id is sent
+	Encoding  string          `json:"data_encoding,omitempty"` // see StreamEvent
 }
 
 // hookMessage is the body of a message to a URL of the configuration.

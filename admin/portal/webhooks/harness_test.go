@@ -30,6 +30,7 @@ type bench struct {
 	queue   *delivery.Queue
 	service *Service
 	letters *letterbox
+	key     secret.Key
 	log     *admintest.Log
 	stop    func() // ends the queue
 }
@@ -65,6 +66,7 @@ func start(t testing.TB, o options) *bench {
 	if o.now == nil {
 		o.now = time.Now
 	}
+	b.key = key
 	logger := slog.New(slog.NewTextHandler(b.log, nil))
 	q := delivery.Options{Store: b.store, MasterKey: key, Timeout: 15 * time.Second, Poll: 5 * time.Millisecond, Pauses: []time.Duration{5 * time.Millisecond, 5 * time.Millisecond}, Log: logger}
 	if o.queue != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/delivery"
 	"github.com/sluicegate/sluice/internal/dialguard"
+	"github.com/sluicegate/sluice/internal/webhooksign"
 )
 
 // A posting is a message to be sent to a URL, signed by each of the secrets.
@@ -36,10 +37,10 @@ func (s *Service) post(ctx context.Context, to *reach, d posting) delivery.Outco
 	timestamp := strconv.FormatInt(s.deps.Now().Unix(), 10)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "sluice-webhooks")
-	req.Header.Set("webhook-id", d.ID)
-	req.Header.Set("webhook-timestamp", timestamp)
+	req.Header.Set(webhooksign.IDHeader, d.ID)
+	req.Header.Set(webhooksign.TimestampHeader, timestamp)
 	if len(d.secrets) > 0 {
-		req.Header.Set("webhook-signature", sign(d.secrets, d.ID, timestamp, d.Payload))
+		req.Header.Set(webhooksign.SignatureHeader, webhooksign.Sign(d.secrets, d.ID, timestamp, d.Payload))
 	}
 	resp, err := to.client.Do(req)
 	if err != nil {

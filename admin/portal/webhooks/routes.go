@@ -14,10 +14,8 @@ const noWebhook = "Webhook does not exist"
 func (s *Service) Routes() []rest.Route {
 	all := []rest.Route{{
 		Method: "GET", Path: "/api/portal/webhooks/events", Summary: "List the types of events that webhooks can subscribe to", Tag: "Webhooks", Role: rest.Viewer, Developer: true,
-		Reply: Types{}, Handle: func(_ context.Context, c *rest.Call) (any, error) {
-			return Types{Data: types(isDeveloper(c)), Pages: 1}, nil
-		},
-	}}
+		Query: []string{"developer"}, Reply: Types{}, Handle: s.listTypes,
+	}, s.ingestRoute()}
 	all = append(all, s.routes(routeSet{"/api/portal/webhooks", "Webhooks", rest.Viewer, rest.Approver, []string{"q", "developer", "p", "page_size"}})...)
 	return append(all, s.routes(routeSet{"/api/portal/me/webhooks", "Portal", rest.Developer, rest.Developer, rest.Paging})...)
 }
@@ -73,6 +71,19 @@ func (s *Service) routes(d routeSet) []rest.Route {
 			Query: append([]string{"delivery_state"}, rest.Paging...), Reply: delivery.Log{}, Wrong: []int{400, 404}, Handle: s.deliveries,
 		},
 	}
+}
+
+// listTypes lists those of the caller, or of the developer that an operator names.
+func (s *Service) listTypes(ctx context.Context, c *rest.Call) (any, error) {
+	developer := c.Query("developer")
+	if isDeveloper(c) {
+		developer = c.Who.ID
+	}
+	all, err := s.typesFor(ctx, c.Who.Org, developer)
+	if err != nil {
+		return nil, err
+	}
+	return Types{Data: all, Pages: 1}, nil
 }
 
 func isDeveloper(c *rest.Call) bool { return c.Who.Role == rest.Developer }

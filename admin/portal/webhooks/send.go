@@ -95,7 +95,7 @@ func (s *Service) disableFailing(ctx context.Context, tx *store.Tx, hook *store.
 		return err
 	}
 	s.deps.Log.Warn("a webhook was disabled", "webhook", hook.ID, "org", hook.OrgID, "reason", why)
-	return s.notifyOwner(ctx, tx, hook, why)
+	return s.notifyOwner(ctx, tx, hook, notice{model.WebhookDisabled, why})
 }
 
 // disable disables a webhook and drops its waiting messages.
@@ -110,15 +110,18 @@ func (s *Service) disable(ctx context.Context, tx *store.Tx, by store.Author, ho
 	return row, audit(ctx, tx, by, auditedChange{"disabled", hook, &row})
 }
 
-// notifyOwner queues a letter to the owner of a webhook that was disabled.
-func (s *Service) notifyOwner(ctx context.Context, tx *store.Tx, hook *store.Webhook, why string) error {
-	l := model.Letter{Org: hook.OrgID, Kind: model.EventLetter, Event: model.WebhookDisabled, Reason: hook.URL + ": " + why}
+// A notice is what happened to a webhook, and why.
+type notice struct{ event, why string }
+
+// notifyOwner queues a letter to the owner of a webhook.
+func (s *Service) notifyOwner(ctx context.Context, tx *store.Tx, hook *store.Webhook, n notice) error {
+	l := model.Letter{Org: hook.OrgID, Kind: model.EventLetter, Event: n.event, Reason: hook.URL + ": " + n.why}
 	if hook.DeveloperID != nil {
 		email, err := tx.DeveloperEmail(ctx, hook.OrgID, *hook.DeveloperID)
 		if err != nil {
 			return err
 		}
-		l.Developer, l.To, l.Reason = *hook.DeveloperID, email, hook.URL+": "+forDeveloper(why)
+		l.Developer, l.To, l.Reason = *hook.DeveloperID, email, hook.URL+": "+forDeveloper(n.why)
 		return s.queueLetter(ctx, tx, l)
 	}
 	c, err := s.configuration(ctx, tx, hook.OrgID)

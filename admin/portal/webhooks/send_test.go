@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/admin/delivery"
 	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/internal/testenv/wait"
+	"github.com/sluicegate/sluice/internal/webhooksign"
 )
 
 // verify checks a message as a receiver does who has read the specification of
@@ -65,7 +66,7 @@ func TestTheVerifierOfTheTestsKnowsRightFromWrong(t *testing.T) {
 	if verify(key, header, `{"a":2}`, now) == nil || verify(shown([]byte(strings.Repeat("b", 32))), header, `{"a":1}`, now) == nil {
 		t.Error("a wrong message or secret passes")
 	}
-	if own := sign([][]byte{[]byte(strings.Repeat("a", 32))}, "msg_1", "1700000000", []byte(`{"a":1}`)); own != "v1,gY5u0Gy1AnBsf6YdPFLa7N7Wpo237alzmdfC0DTFXRI=" {
+	if own := webhooksign.Sign([][]byte{[]byte(strings.Repeat("a", 32))}, "msg_1", "1700000000", []byte(`{"a":1}`)); own != "v1,gY5u0Gy1AnBsf6YdPFLa7N7Wpo237alzmdfC0DTFXRI=" {
 		t.Errorf("signed %s", own)
 	}
 }

@@ -22,11 +22,13 @@ type Webhook struct {
 	Developer   string   `json:"developer_id" doc:"whose it is; empty: the organisation's"`
 	Name        string   `json:"name"`
 	URL         string   `json:"url" doc:"where messages are posted to; https"`
-	Events      []string `json:"events" doc:"types of events; * is every one"`
+	Events      []string `json:"events" doc:"types of events; * is every one of the portal itself: those of streams are named"`
 	Enabled     bool     `json:"enabled"`
 	Disabled    *string  `json:"disabled_at,omitempty"`
 	DisabledFor string   `json:"disabled_for,omitempty" doc:"why it is not told any more"`
 	Failing     *string  `json:"failing_since,omitempty" doc:"nothing could be delivered since then"`
+	Missed      int64    `json:"missed_events,omitempty" doc:"events of streams that were not queued, as too much waited for it"`
+	MissedAt    *string  `json:"missed_at,omitempty" doc:"the last of them"`
 	FormerUntil *string  `json:"former_secret_until,omitempty" doc:"until then messages are signed with the former secret, too"`
 	Created     string   `json:"date_created"`
 	Updated     string   `json:"date_updated"`
@@ -60,8 +62,16 @@ type List struct {
 
 // EventType is a type of events that webhooks can subscribe to.
 type EventType struct {
-	Type string `json:"type"`
-	When string `json:"when"`
+	Type string     `json:"type"`
+	When string     `json:"when"`
+	APIs []EventAPI `json:"apis,omitempty" doc:"whose streams publish it; left out: the portal sends it"`
+}
+
+// EventAPI is an API whose streams publish events.
+type EventAPI struct {
+	ID     string `json:"api_id"`
+	Name   string `json:"name"`
+	Access bool   `json:"access" doc:"the developer may call the API, and gets its events; others get them once they have access"`
 }
 
 // Types is every type of events.
@@ -70,30 +80,31 @@ type Types struct {
 	Pages int64       `json:"Pages"`
 }
 
-// types lists the types of events that webhooks can subscribe to. Events about APIs are
-// not for developers.
+// types lists the types of events of the portal itself. Events about APIs are not for
+// developers.
 func types(developers bool) []EventType {
 	all := []EventType{
-		{model.RequestSubmitted, "a developer asked for access"},
-		{model.RequestUpdated, "a key request was changed"},
-		{model.RequestApproved, "a key request was approved"},
-		{model.RequestRejected, "a key request was rejected"},
-		{model.KeyCreated, "a developer got a key"},
-		{model.KeyUpdated, "a developer's key was changed"},
-		{model.KeyRotated, "a developer's key was replaced by another"},
-		{model.KeyRevoked, "a developer's key was revoked"},
+		{Type: model.RequestSubmitted, When: "a developer asked for access"},
+		{Type: model.RequestUpdated, When: "a key request was changed"},
+		{Type: model.RequestApproved, When: "a key request was approved"},
+		{Type: model.RequestRejected, When: "a key request was rejected"},
+		{Type: model.KeyCreated, When: "a developer got a key"},
+		{Type: model.KeyUpdated, When: "a developer's key was changed"},
+		{Type: model.KeyRotated, When: "a developer's key was replaced by another"},
+		{Type: model.KeyRevoked, When: "a developer's key was revoked"},
 	}
 	if developers {
 		return all
 	}
 	return append(all, []EventType{
-		{model.APICreated, "an API was made"},
-		{model.APIUpdated, "an API was changed"},
-		{model.APIDeleted, "an API was deleted"},
+		{Type: model.APICreated, When: "an API was made"},
+		{Type: model.APIUpdated, When: "an API was changed"},
+		{Type: model.APIDeleted, When: "an API was deleted"},
 	}...)
 }
 
-// allEvents stands for every type of events.
+// allEvents stands for every type of events of the portal itself. Those of streams are many,
+// and have to be named.
 const allEvents = "*"
 
 // Bounds of the members of a webhook.
@@ -102,17 +113,17 @@ const (
 	maxURL  = 2048
 )
 
-// check returns the problems of a webhook that may subscribe to the known types, and whose
-// URL is checked on its own.
-func check(name string, events []string, known []EventType) (problems []string) {
+// check returns the problems of a webhook that may subscribe to the known types, and to those
+// that it has, and whose URL is checked on its own.
+func check(name string, events []string, known []EventType, has ...string) (problems []string) {
 	if len(name) > maxName || !rest.Printable(name) {
 		problems = append(problems, fmt.Sprintf("name: must be printable text of at most %d bytes", maxName))
 	}
 	if len(events) == 0 {
-		problems = append(problems, `events: must name at least one type, or "*" for every one`)
+		problems = append(problems, `events: must name at least one type, or "*" for every one of the portal itself`)
 	}
 	for i, e := range events {
-		if e != allEvents && !slices.ContainsFunc(known, func(t EventType) bool { return t.Type == e }) {
+		if e != allEvents && !slices.Contains(has, e) && !slices.ContainsFunc(known, func(t EventType) bool { return t.Type == e }) {
 			problems = append(problems, fmt.Sprintf("events[%d]: %.60q is none of the types that GET /api/portal/webhooks/events lists", i, e))
 		}
 		if slices.Contains(events[:i], e) {
@@ -177,12 +188,10 @@ func webhookFor(c *rest.Call, r *store.Webhook) Webhook {
 func webhookOf(r *store.Webhook) Webhook {
 	w := Webhook{
 		ID: r.ID, Org: r.OrgID, Name: r.Name, URL: r.URL, Events: r.Events, Enabled: r.DisabledAt == nil,
-		Disabled: rest.Time(r.DisabledAt), DisabledFor: r.DisabledFor, Failing: rest.Time(r.FailingSince),
+		Disabled: rest.Time(r.DisabledAt), DisabledFor: r.DisabledFor, Failing: rest.Time(r.FailingSince), Missed: r.Missed, MissedAt: rest.Time(r.MissedAt),
 		FormerUntil: rest.Time(r.FormerUntil), Created: *rest.Time(&r.CreatedAt), Updated: *rest.Time(&r.UpdatedAt),
 	}
-	if r.DeveloperID != nil {
-		w.Developer = *r.DeveloperID
-	}
+	w.Developer = owner(r)
 	return w
 }
 

@@ -1,16 +1,16 @@
 package webhooks
 
 import (
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"strings"
+
+	"github.com/sluicegate/sluice/internal/webhooksign"
 )
 
 // secretPrefix begins the text of every secret.
-const secretPrefix = "whsec_"
+const secretPrefix = webhooksign.Prefix
 
 // Lengths of a secret, in bytes.
 const (
@@ -43,17 +43,4 @@ func parseSecret(text string) ([]byte, error) {
 		return nil, wrong
 	}
 	return secret, nil
-}
-
-// sign returns the value of the header webhook-signature: one signature by each
-// secret.
-func sign(secrets [][]byte, id, timestamp string, body []byte) string {
-	signatures := make([]string, 0, len(secrets))
-	for _, secret := range secrets {
-		mac := hmac.New(sha256.New, secret)
-		mac.Write([]byte(id + "." + timestamp + "."))
-		mac.Write(body)
-		signatures = append(signatures, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
-	}
-	return strings.Join(signatures, " ")
 }

@@ -1,5 +1,5 @@
-// Package webhooks sends events of the portal to developers and organisations, as
-// messages signed by the Standard Webhooks specification
+// Package webhooks sends events of the portal to developers and organisations, and messages
+// of streams to developers, signed by the Standard Webhooks specification
 // (https://www.standardwebhooks.com).
 package webhooks
 
@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluicegate/sluice/admin/delivery"
 	"github.com/sluicegate/sluice/admin/portal/model"
@@ -39,6 +41,10 @@ type Service struct {
 	deps       Deps
 	operators  *reach
 	developers *reach
+
+	events    *prometheus.CounterVec
+	sources   sources
+	decisions decisions
 }
 
 // reach is where messages may go.
@@ -69,7 +75,10 @@ const connectWithin = 10 * time.Second
 
 // New returns a Service and registers it as the sender of its kinds of messages.
 func New(d Deps) *Service {
-	s := &Service{deps: d, operators: newReach(d.Outbound), developers: newReach(d.Developer)}
+	s := &Service{
+		deps: d, operators: newReach(d.Outbound), developers: newReach(d.Developer), events: newStreamEvents(),
+		sources: sources{known: make(map[string]*outputs)}, decisions: decisions{known: make(map[decision]bool)},
+	}
 	d.Queue.Handle(delivery.Webhook, webhookSender{s})
 	d.Queue.Handle(delivery.Hook, hookSender{s})
 	return s

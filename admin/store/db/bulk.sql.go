@@ -22,6 +22,7 @@ type CopyAPIsParams struct {
 	CreatedAt   time.Time
 	SyncSeconds int32
 	Secrets     []string
+	Events      []string
 }
 
 type CopyAuditParams struct {

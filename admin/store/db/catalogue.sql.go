@@ -587,7 +587,7 @@ func (q *Queries) Offer(ctx context.Context, arg OfferParams) (CatalogueEntry, e
 }
 
 const offeredAPIs = `-- name: OfferedAPIs :many
-SELECT id, name, domain, listen_path, kind FROM apis WHERE org_id = $1 AND id = ANY($2::text[])
+SELECT id, name, domain, listen_path, kind, events FROM apis WHERE org_id = $1 AND id = ANY($2::text[])
 `
 
 type OfferedAPIsParams struct {
@@ -601,6 +601,7 @@ type OfferedAPIsRow struct {
 	Domain     string
 	ListenPath string
 	Kind       string
+	Events     []string
 }
 
 // OfferedAPIs returns what developers may know of some APIs.
@@ -619,6 +620,7 @@ func (q *Queries) OfferedAPIs(ctx context.Context, arg OfferedAPIsParams) ([]Off
 			&i.Domain,
 			&i.ListenPath,
 			&i.Kind,
+			&i.Events,
 		); err != nil {
 			return nil, err
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 const aPIByID = `-- name: APIByID :one
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets FROM apis WHERE org_id = $1 AND id = $2
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets, events FROM apis WHERE org_id = $1 AND id = $2
 `
 
 type APIByIDParams struct {
@@ -40,12 +40,13 @@ func (q *Queries) APIByID(ctx context.Context, arg APIByIDParams) (API, error) {
 		&i.Path,
 		&i.Tags,
 		&i.Secrets,
+		&i.Events,
 	)
 	return i, err
 }
 
 const aPIsOf = `-- name: APIsOf :many
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets FROM apis WHERE org_id = $1
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets, events FROM apis WHERE org_id = $1
 `
 
 // APIsOf returns all APIs of an organisation.
@@ -76,6 +77,7 @@ func (q *Queries) APIsOf(ctx context.Context, orgID string) ([]API, error) {
 			&i.Path,
 			&i.Tags,
 			&i.Secrets,
+			&i.Events,
 		); err != nil {
 			return nil, err
 		}
@@ -513,8 +515,8 @@ func (q *Queries) DeletePolicy(ctx context.Context, arg DeletePolicyParams) erro
 }
 
 const insertAPI = `-- name: InsertAPI :exec
-INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds, secrets)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds, secrets, events)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 `
 
 type InsertAPIParams struct {
@@ -527,6 +529,7 @@ type InsertAPIParams struct {
 	Definition  []byte
 	SyncSeconds int32
 	Secrets     []string
+	Events      []string
 }
 
 func (q *Queries) InsertAPI(ctx context.Context, arg InsertAPIParams) error {
@@ -540,6 +543,7 @@ func (q *Queries) InsertAPI(ctx context.Context, arg InsertAPIParams) error {
 		arg.Definition,
 		arg.SyncSeconds,
 		arg.Secrets,
+		arg.Events,
 	)
 	return err
 }
@@ -650,7 +654,7 @@ func (q *Queries) KnownAPIs(ctx context.Context, arg KnownAPIsParams) ([]string,
 }
 
 const listAPIs = `-- name: ListAPIs :many
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets FROM apis
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets, events FROM apis
 WHERE org_id = $1
     AND ($2::text = '' OR position(lower($2) IN lower(name)) > 0 OR id = $2)
 ORDER BY
@@ -703,6 +707,7 @@ func (q *Queries) ListAPIs(ctx context.Context, arg ListAPIsParams) ([]API, erro
 			&i.Path,
 			&i.Tags,
 			&i.Secrets,
+			&i.Events,
 		); err != nil {
 			return nil, err
 		}
@@ -1203,7 +1208,7 @@ func (q *Queries) RevisionByNumber(ctx context.Context, arg RevisionByNumberPara
 }
 
 const updateAPI = `-- name: UpdateAPI :one
-UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8, secrets = $9,
+UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8, secrets = $9, events = $10,
     version = version + 1, updated_at = now()
 WHERE org_id = $1 AND id = $2
 RETURNING version
@@ -1219,6 +1224,7 @@ type UpdateAPIParams struct {
 	Definition  []byte
 	SyncSeconds int32
 	Secrets     []string
+	Events      []string
 }
 
 func (q *Queries) UpdateAPI(ctx context.Context, arg UpdateAPIParams) (int64, error) {
@@ -1232,6 +1238,7 @@ func (q *Queries) UpdateAPI(ctx context.Context, arg UpdateAPIParams) (int64, er
 		arg.Definition,
 		arg.SyncSeconds,
 		arg.Secrets,
+		arg.Events,
 	)
 	var version int64
 	err := row.Scan(&version)

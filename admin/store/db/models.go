@@ -26,6 +26,7 @@ type API struct {
 	Path        string
 	Tags        []string
 	Secrets     []string
+	Events      []string
 }
 
 type APISchema struct {
@@ -622,19 +623,22 @@ type UserToken struct {
 }
 
 type Webhook struct {
-	ID           string
-	OrgID        string
-	DeveloperID  *string
-	Name         string
-	URL          string
-	Events       []string
-	SealedSecret []byte
-	SealedFormer []byte
-	FormerUntil  *time.Time
-	DisabledAt   *time.Time
-	DisabledFor  string
-	FailingSince *time.Time
-	Version      int64
-	CreatedAt    time.Time
-	UpdatedAt    time.Time
+	ID             string
+	OrgID          string
+	DeveloperID    *string
+	Name           string
+	URL            string
+	Events         []string
+	SealedSecret   []byte
+	SealedFormer   []byte
+	FormerUntil    *time.Time
+	DisabledAt     *time.Time
+	DisabledFor    string
+	FailingSince   *time.Time
+	Version        int64
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	Missed         int64
+	MissedAt       *time.Time
+	MissedLetterAt *time.Time
 }

@@ -76,7 +76,7 @@ func (q *Queries) DeleteWebhook(ctx context.Context, id string) error {
 
 const disableWebhook = `-- name: DisableWebhook :one
 UPDATE webhooks SET disabled_at = now(), disabled_for = $1, version = version + 1, updated_at = now()
-WHERE id = $2 RETURNING id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at
+WHERE id = $2 RETURNING id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at, missed, missed_at, missed_letter_at
 `
 
 type DisableWebhookParams struct {
@@ -103,13 +103,16 @@ func (q *Queries) DisableWebhook(ctx context.Context, arg DisableWebhookParams) 
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Missed,
+		&i.MissedAt,
+		&i.MissedLetterAt,
 	)
 	return i, err
 }
 
 const enableWebhook = `-- name: EnableWebhook :one
 UPDATE webhooks SET disabled_at = NULL, disabled_for = '', failing_since = NULL, version = version + 1, updated_at = now()
-WHERE id = $1 RETURNING id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at
+WHERE id = $1 RETURNING id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at, missed, missed_at, missed_letter_at
 `
 
 func (q *Queries) EnableWebhook(ctx context.Context, id string) (Webhook, error) {
@@ -131,6 +134,9 @@ func (q *Queries) EnableWebhook(ctx context.Context, id string) (Webhook, error)
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Missed,
+		&i.MissedAt,
+		&i.MissedLetterAt,
 	)
 	return i, err
 }
@@ -138,7 +144,7 @@ func (q *Queries) EnableWebhook(ctx context.Context, id string) (Webhook, error)
 const insertWebhook = `-- name: InsertWebhook :one
 INSERT INTO webhooks (id, org_id, developer_id, name, url, events, sealed_secret)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
-RETURNING id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at
+RETURNING id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at, missed, missed_at, missed_letter_at
 `
 
 type InsertWebhookParams struct {
@@ -178,12 +184,15 @@ func (q *Queries) InsertWebhook(ctx context.Context, arg InsertWebhookParams) (W
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Missed,
+		&i.MissedAt,
+		&i.MissedLetterAt,
 	)
 	return i, err
 }
 
 const listWebhooks = `-- name: ListWebhooks :many
-SELECT id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at FROM webhooks WHERE org_id = $1 ORDER BY created_at, id LIMIT $3 OFFSET $2
+SELECT id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at, missed, missed_at, missed_letter_at FROM webhooks WHERE org_id = $1 ORDER BY created_at, id LIMIT $3 OFFSET $2
 `
 
 type ListWebhooksParams struct {
@@ -217,6 +226,9 @@ func (q *Queries) ListWebhooks(ctx context.Context, arg ListWebhooksParams) ([]W
 			&i.Version,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Missed,
+			&i.MissedAt,
+			&i.MissedLetterAt,
 		); err != nil {
 			return nil, err
 		}
@@ -229,7 +241,7 @@ func (q *Queries) ListWebhooks(ctx context.Context, arg ListWebhooksParams) ([]W
 }
 
 const listWebhooksFor = `-- name: ListWebhooksFor :many
-SELECT id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at FROM webhooks WHERE org_id = $1 AND developer_id = $2::text
+SELECT id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at, missed, missed_at, missed_letter_at FROM webhooks WHERE org_id = $1 AND developer_id = $2::text
 ORDER BY created_at, id LIMIT $4 OFFSET $3
 `
 
@@ -270,6 +282,9 @@ func (q *Queries) ListWebhooksFor(ctx context.Context, arg ListWebhooksForParams
 			&i.Version,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Missed,
+			&i.MissedAt,
+			&i.MissedLetterAt,
 		); err != nil {
 			return nil, err
 		}
@@ -282,7 +297,7 @@ func (q *Queries) ListWebhooksFor(ctx context.Context, arg ListWebhooksForParams
 }
 
 const listWebhooksNamed = `-- name: ListWebhooksNamed :many
-SELECT id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at FROM webhooks
+SELECT id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at, missed, missed_at, missed_letter_at FROM webhooks
 WHERE org_id = $1 AND lower(name) COLLATE "C" >= lower($2::text) AND lower(name) COLLATE "C" < lower($3::text)
 ORDER BY lower(name) COLLATE "C", id LIMIT $5 OFFSET $4
 `
@@ -326,6 +341,9 @@ func (q *Queries) ListWebhooksNamed(ctx context.Context, arg ListWebhooksNamedPa
 			&i.Version,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Missed,
+			&i.MissedAt,
+			&i.MissedLetterAt,
 		); err != nil {
 			return nil, err
 		}
@@ -338,7 +356,7 @@ func (q *Queries) ListWebhooksNamed(ctx context.Context, arg ListWebhooksNamedPa
 }
 
 const lockWebhook = `-- name: LockWebhook :one
-SELECT id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at FROM webhooks WHERE org_id = $1 AND id = $2 FOR UPDATE
+SELECT id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at, missed, missed_at, missed_letter_at FROM webhooks WHERE org_id = $1 AND id = $2 FOR UPDATE
 `
 
 type LockWebhookParams struct {
@@ -365,6 +383,9 @@ func (q *Queries) LockWebhook(ctx context.Context, arg LockWebhookParams) (Webho
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Missed,
+		&i.MissedAt,
+		&i.MissedLetterAt,
 	)
 	return i, err
 }
@@ -404,7 +425,7 @@ func (q *Queries) PortalEvents(ctx context.Context, orgID string) ([]byte, error
 const rotateWebhook = `-- name: RotateWebhook :one
 UPDATE webhooks SET sealed_secret = $1, sealed_former = $2,
     former_until = now() + make_interval(secs => $3::float8), version = version + 1, updated_at = now()
-WHERE id = $4 RETURNING id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at
+WHERE id = $4 RETURNING id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at, missed, missed_at, missed_letter_at
 `
 
 type RotateWebhookParams struct {
@@ -438,6 +459,9 @@ func (q *Queries) RotateWebhook(ctx context.Context, arg RotateWebhookParams) (W
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Missed,
+		&i.MissedAt,
+		&i.MissedLetterAt,
 	)
 	return i, err
 }
@@ -445,7 +469,7 @@ func (q *Queries) RotateWebhook(ctx context.Context, arg RotateWebhookParams) (W
 const updateWebhook = `-- name: UpdateWebhook :one
 UPDATE webhooks SET name = $1, events = $2, url = $3,
     failing_since = CASE WHEN url = $3 THEN failing_since END, version = version + 1, updated_at = now()
-WHERE id = $4 RETURNING id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at
+WHERE id = $4 RETURNING id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at, missed, missed_at, missed_letter_at
 `
 
 type UpdateWebhookParams struct {
@@ -479,12 +503,15 @@ func (q *Queries) UpdateWebhook(ctx context.Context, arg UpdateWebhookParams) (W
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Missed,
+		&i.MissedAt,
+		&i.MissedLetterAt,
 	)
 	return i, err
 }
 
 const webhookByID = `-- name: WebhookByID :one
-SELECT id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at FROM webhooks WHERE org_id = $1 AND id = $2
+SELECT id, org_id, developer_id, name, url, events, sealed_secret, sealed_former, former_until, disabled_at, disabled_for, failing_since, version, created_at, updated_at, missed, missed_at, missed_letter_at FROM webhooks WHERE org_id = $1 AND id = $2
 `
 
 type WebhookByIDParams struct {
@@ -511,6 +538,9 @@ func (q *Queries) WebhookByID(ctx context.Context, arg WebhookByIDParams) (Webho
 		&i.Version,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.Missed,
+		&i.MissedAt,
+		&i.MissedLetterAt,
 	)
 	return i, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/stream/httpclient"
 	"github.com/sluicegate/sluice/gateway/stream/inproc"
 	"github.com/sluicegate/sluice/gateway/stream/kafka"
+	"github.com/sluicegate/sluice/gateway/stream/portalhook"
 	"github.com/sluicegate/sluice/internal/definition/streams"
 )
 
@@ -81,6 +82,8 @@ func (s *Set) Output(c *streams.Connector, site *stream.Site) (stream.Output, er
 		return endpoint.NewSocketOutput(c.WebSocket, site), nil
 	case c.HTTPSend != nil:
 		return output(httpclient.NewOutput(c.HTTPSend, site))
+	case c.PortalWebhook != nil:
+		return output(portalhook.NewOutput(c.PortalWebhook, site))
 	case c.BrokerOutput == nil:
 	case c.BrokerOutput.Scheme == streams.AMQP:
 		return output(s.brokers().NewOutput(c.BrokerOutput, site))

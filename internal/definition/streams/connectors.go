@@ -332,6 +332,9 @@ func (r *reader) broker(f *fields, p place, c *Connector) {
 
 const minWebhookSecret = 16
 
+// portalEvents begin the types of events that the portal itself sends to webhooks.
+var portalEvents = []string{"key_request_event.", "key_event.", "api_event.", "webhook_event."}
+
 func (r *reader) portalWebhook(f *fields) *PortalWebhook {
 	w := &PortalWebhook{
 		EventType: f.required("event_type", `the type of event that developers subscribe to, such as "order.created"`),
@@ -340,6 +343,11 @@ func (r *reader) portalWebhook(f *fields) *PortalWebhook {
 	}
 	if w.EventType != "" && !isEventType(w.EventType) {
 		f.faultf("event_type", `must be at most 128 of a-z and 0-9 in parts joined by ".", "_" or "-", such as "order.created"`)
+	}
+	for _, own := range portalEvents {
+		if strings.HasPrefix(w.EventType, own) {
+			f.faultf("event_type", "must not begin with %q, as events of the portal itself do", own)
+		}
 	}
 	if w.PortalURL != "" {
 		r.checkPortalURL(f, w.PortalURL)

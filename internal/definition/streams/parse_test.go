@@ -165,6 +165,8 @@ func TestProblemsAreNamed(t *testing.T) {
 		{take(`"broker": {"inputs": [{}]}`), in + `broker.inputs[0]: has no connector`},
 
 		{send(`"portal_webhook": {"event_type": "Order", "portal_url": "https://a/b", "secret": "0123456789abcdef"}`), out + `portal_webhook.event_type: must be at most 128`},
+		{send(`"portal_webhook": {"event_type": "key_event.created", "portal_url": "https://a/b", "secret": "0123456789abcdef"}`), out + `portal_webhook.event_type: must not begin with "key_event."`},
+		{send(`"portal_webhook": {"event_type": "key_event", "portal_url": "https://a/b", "secret": "0123456789abcdef"}`), ``},
 		{send(`"portal_webhook": {"event_type": "a", "portal_url": "a/b", "secret": "0123456789abcdef"}`), out + `portal_webhook.portal_url: must be a URL`},
 		{send(`"portal_webhook": {"event_type": "a", "portal_url": "https://a/b", "secret": "short"}`), out + `portal_webhook.secret: must have at least 16 bytes`},
 		{send(`"portal_webhook": {"event_type": "order.created", "portal_url": "https://a/b", "secret": "0123456789abcdef"}`), ``},

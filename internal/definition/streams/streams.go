@@ -53,6 +53,28 @@ type Connector struct {
 	PortalWebhook    *PortalWebhook
 }
 
+// PortalWebhooks returns the portal_webhook outputs of a stream, those of its dead letters
+// and in brokers included.
+func (s *Stream) PortalWebhooks() []*PortalWebhook {
+	found := s.Output.portalWebhooks(nil)
+	if s.DeadLetter != nil {
+		found = s.DeadLetter.Output.portalWebhooks(found)
+	}
+	return found
+}
+
+func (c *Connector) portalWebhooks(found []*PortalWebhook) []*PortalWebhook {
+	if c.PortalWebhook != nil {
+		found = append(found, c.PortalWebhook)
+	}
+	if c.Outputs != nil {
+		for i := range c.Outputs.Outputs {
+			found = c.Outputs.Outputs[i].portalWebhooks(found)
+		}
+	}
+	return found
+}
+
 // Kind names the connector that is set, "" for none.
 func (c *Connector) Kind() string {
 	switch {

@@ -50,7 +50,7 @@ export function Edit(p: { webhook?: Webhook; etag?: string; onDone: (answer: Don
         <FieldProblems problems={call.failure instanceof Failure ? call.failure.problems : []}>
           <TextField label={text.name} path="name" value={name} onChange={setName} autoFocus />
           <TextField label={text.url} help={text.urlHelp} path="url" value={url} onChange={setURL} required inputMode="url" spellCheck={false} />
-          <Events value={events} onChange={setEvents} />
+          <Events developer={p.webhook?.developer_id ?? ''} value={events} onChange={setEvents} />
         </FieldProblems>
         {call.failure !== undefined && <ErrorPanel failure={call.failure} />}
         {wasLost(call.failure) && <p>{t.secret.lost}</p>}
@@ -59,8 +59,17 @@ export function Edit(p: { webhook?: Webhook; etag?: string; onDone: (answer: Don
   );
 }
 
-function Events({ value, onChange }: { value: string[]; onChange: (value: string[]) => void }) {
-  const types = useRead(['webhooks', 'events'], (signal) => request<List<{ type: string; when: string }>>('GET', `${portal}/webhooks/events`, { signal }), { staleTime: 600_000 });
+interface EventType {
+  type: string;
+  when: string;
+  /** Whose streams publish it; without them the portal itself sends it. */
+  apis?: { api_id: string; name: string; access: boolean }[];
+}
+
+function Events({ developer, value, onChange }: { developer: string; value: string[]; onChange: (value: string[]) => void }) {
+  const query = developer && `?developer=${encodeURIComponent(developer)}`;
+  const types = useRead(['webhooks', 'events', developer], (signal) => request<List<EventType>>('GET', `${portal}/webhooks/events${query}`, { signal }), { staleTime: 60_000 });
+  const ofStreams = (types.data?.Data ?? []).filter((event) => event.apis);
   const problems = useProblemsAt('events', true);
   const every = value.includes('*');
   return (
@@ -71,13 +80,14 @@ function Events({ value, onChange }: { value: string[]; onChange: (value: string
           {problem.message}
         </p>
       ))}
-      <SwitchField label={text.every} path="events" value={every} onChange={(on) => onChange(on ? ['*'] : [])} />
-      {!every &&
-        types.data?.Data.map((event) => (
+      <SwitchField label={text.every} path="events" value={every} onChange={(on) => onChange([...(on ? ['*'] : []), ...value.filter((name) => ofStreams.some((event) => event.type === name))])} />
+      {types.data?.Data
+        .filter((event) => event.apis || !every)
+        .map((event) => (
           <SwitchField
             key={event.type}
             label={event.type}
-            help={event.when}
+            help={event.apis?.map((api) => (api.access ? api.name : text.withoutAccess(api.name))).join(', ') ?? event.when}
             value={value.includes(event.type)}
             onChange={(on) => onChange(on ? [...value, event.type] : value.filter((other) => other !== event.type))}
           />
