@@ -136,6 +136,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/apis/streams/{id}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tell how the gateways run the streams of an API, with each connector and processor
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-apis-streams-id-status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/apis/streams/{id}/try": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run the processors of a stream on a message, without its inputs and outputs
+         * @description Needs the role editor.
+         */
+        post: operations["post-api-apis-streams-id-try"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/apis/validate": {
         parameters: {
             query?: never;
@@ -3643,6 +3683,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/streams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the event streams that gateways run, by API and name
+         * @description Needs the role viewer.
+         */
+        get: operations["get-api-streams"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/usage": {
         parameters: {
             query?: never;
@@ -4329,6 +4389,15 @@ export interface components {
             /** @enum {string} */
             kind: "api" | "policy";
         };
+        AdminTriedStep: {
+            /** @description the rules that it refused by */
+            facts?: components["schemas"]["TriedFact"][] | null;
+            /** @enum {string} */
+            result: "ok" | "answered" | "fail" | "untold";
+            /** @description of the stage that refused */
+            said?: string;
+            stage: string;
+        };
         Allowance: {
             api_id: string;
             /** Format: int64 */
@@ -4558,7 +4627,7 @@ export interface components {
             footer?: string;
             /** @description below every page, at most 12 */
             links?: components["schemas"]["BrandLink"][] | null;
-            /** @description PNG or JPEG in base64, at most 200 KB and 1024 pixels a side, written anew; empty: none. Left out: it stays. Answers leave it out */
+            /** @description PNG, JPEG or WebP in base64, at most 200 KB and 1024 pixels a side, written anew; empty: none. Left out: it stays. Answers leave it out */
             logo?: string;
             /** @description changes with the logo; empty: there is none */
             logo_id?: string;
@@ -4961,15 +5030,6 @@ export interface components {
             /** @description the last attempts, oldest first, where one message is shown */
             tries?: unknown;
         };
-        Depth: {
-            field_name: string;
-            /**
-             * Format: int64
-             * @description -1: none, in place of the limit on operations
-             */
-            max_query_depth: number;
-            type_name: string;
-        };
         DetailedKeys: {
             keys: components["schemas"]["KeyDetail"][] | null;
             /** Format: int64 */
@@ -5252,6 +5312,28 @@ export interface components {
             access_key?: string;
             /** @description link that signs a new user in once; shown this once */
             invitation?: string;
+        };
+        Errors: {
+            /**
+             * Format: int64
+             * @description the peer will never take the message
+             */
+            permanent: number;
+            /**
+             * Format: int64
+             * @description messages that processors refused
+             */
+            refused: number;
+            /**
+             * Format: int64
+             * @description the message was tried again
+             */
+            transient: number;
+            /**
+             * Format: int64
+             * @description the peer may have the message: it was tried again
+             */
+            unknown: number;
         };
         EventAPI: {
             /** @description the developer may call the API, and gets its events; others get them once they have access */
@@ -5598,6 +5680,15 @@ export interface components {
             type_name?: string;
         } & {
             [key: string]: unknown;
+        };
+        FieldDepth: {
+            field_name: string;
+            /**
+             * Format: int64
+             * @description -1: none, in place of the limit on operations
+             */
+            max_query_depth: number;
+            type_name: string;
         };
         FieldLimits: {
             /**
@@ -6582,6 +6673,70 @@ export interface components {
             id?: string;
             limits?: components["schemas"]["Session"];
             name?: string;
+        };
+        Node: {
+            /**
+             * Format: int64
+             * @description messages that came or went once more
+             */
+            again: number;
+            /**
+             * Format: int64
+             * @description to connect, or of HTTP outputs to send
+             */
+            attempts: number;
+            /** Format: int64 */
+            bytes: number;
+            /**
+             * Format: int64
+             * @description that are connected
+             */
+            clients: number;
+            /**
+             * Format: int64
+             * @description because they were too slow
+             */
+            clients_dropped: number;
+            errors: components["schemas"]["Errors"];
+            /** @description name of the connector or processor, such as http_server */
+            kind: string;
+            label: string;
+            /**
+             * Format: int64
+             * @description messages that wait at the source; -1: not known
+             */
+            lag: number;
+            /** @description without secrets and payload; empty: there was none */
+            last_error: string;
+            /**
+             * Format: date-time
+             * @description null: there was none
+             */
+            last_error_at: string | null;
+            /**
+             * Format: double
+             * @description of a processor: the time that a message takes
+             */
+            mean_seconds: number;
+            /**
+             * Format: int64
+             * @description that it took in or gave out; of a processor, those that it worked on
+             */
+            messages: number;
+            /** @description in the stream object, such as output.broker.outputs[1] */
+            path: string;
+            /**
+             * @description empty: of a processor
+             * @enum {string}
+             */
+            phase: "" | "starting" | "running" | "waiting" | "reconnecting" | "failing" | "draining" | "stopped";
+            /** @enum {string} */
+            side: "input" | "processor" | "output" | "dead_letter";
+            /**
+             * Format: date-time
+             * @description when it came into this phase; null: of a processor
+             */
+            since: string | null;
         };
         Numbers: {
             /**
@@ -7737,6 +7892,16 @@ export interface components {
              */
             upstream_mean_ms: number;
         };
+        RunningStreams: {
+            /** @description that have answered */
+            gateways: string[];
+            /** @description for the parameter after of the next page; left out: there is none */
+            next?: string;
+            /** @description gateways that did not answer in time: what they run is missing */
+            silent: string[];
+            /** @description each once for every gateway that runs it, by API, name and gateway */
+            streams: components["schemas"]["Stream"][];
+        };
         Sample: {
             api_id?: string;
             /** Format: date-time */
@@ -8242,6 +8407,54 @@ export interface components {
             kind: string;
             name: string;
         };
+        Stream: {
+            api_id: string;
+            /** @description that runs the stream; empty: it has no name */
+            gateway: string;
+            /**
+             * Format: int64
+             * @description messages that are not settled
+             */
+            in_flight: number;
+            /** Format: int64 */
+            in_flight_bytes: number;
+            /** @description without secrets and payload; empty: there was none */
+            last_error: string;
+            /**
+             * Format: date-time
+             * @description null: there was none
+             */
+            last_error_at: string | null;
+            /**
+             * Format: int64
+             * @description that inputs took, since the stream was started
+             */
+            messages_in: number;
+            /**
+             * Format: int64
+             * @description that outputs gave
+             */
+            messages_out: number;
+            /** @description connectors and processors; in the status of an API only */
+            nodes?: components["schemas"]["Node"][] | null;
+            /**
+             * Format: double
+             * @description age of the oldest message that is not settled; 0: there is none
+             */
+            oldest_unsettled_seconds: number;
+            org_id: string;
+            /**
+             * @description waiting: there is no demand; reconnecting: a connection is lost and mends by itself; failing: it does not mend without a change
+             * @enum {string}
+             */
+            phase: "starting" | "running" | "waiting" | "reconnecting" | "failing" | "draining" | "stopped";
+            /**
+             * Format: date-time
+             * @description when it came into this phase
+             */
+            since: string;
+            stream: string;
+        };
         StreamDocument: {
             /** @description securitySchemes has the schemes that the API's authentication names */
             components?: {
@@ -8279,6 +8492,70 @@ export interface components {
             timestamp?: string;
             /** @description event_type of the output */
             type?: string;
+        };
+        StreamGateway: {
+            gateway: string;
+            /** @enum {string} */
+            phase: "starting" | "running" | "waiting" | "reconnecting" | "failing" | "draining" | "stopped";
+            /** Format: date-time */
+            since: string;
+        };
+        StreamList: {
+            /** @description that have answered */
+            gateways: string[];
+            /** @description for the parameter after of the next page; left out: there is none */
+            next?: string;
+            /** @description gateways that did not answer in time: what they run is missing */
+            silent: string[];
+            streams: components["schemas"]["StreamRow"][];
+        };
+        StreamRow: {
+            api_id: string;
+            /** @description cut after 128 bytes; empty: the API is deleted, and gateways have not stopped it yet */
+            api_name: string;
+            /** @description that run it */
+            gateways: components["schemas"]["StreamGateway"][];
+            /**
+             * Format: int64
+             * @description messages that are not settled
+             */
+            in_flight: number;
+            /** @description the last one of all gateways; empty: there was none */
+            last_error: string;
+            /**
+             * Format: date-time
+             * @description null: there was none
+             */
+            last_error_at: string | null;
+            /**
+             * Format: int64
+             * @description that inputs took, since each gateway started the stream
+             */
+            messages_in: number;
+            /**
+             * Format: int64
+             * @description that outputs gave
+             */
+            messages_out: number;
+            /**
+             * @description that needs most attention, of all gateways
+             * @enum {string}
+             */
+            phase: "starting" | "running" | "waiting" | "reconnecting" | "failing" | "draining" | "stopped";
+            stream: string;
+        };
+        StreamTrial: {
+            /** @description of the message: a string stands for its text, everything else for its JSON */
+            body?: unknown;
+            /** @description whether http processors call their servers; default: they are skipped, and the message goes on as it was */
+            calls?: boolean;
+            metadata?: {
+                [key: string]: string;
+            };
+            /** @description name of the stream */
+            stream?: string;
+            /** @description tried in place of the API's own; masked secrets stand for those that are stored */
+            "x-svc-streaming"?: unknown;
         };
         StrengthenedKey: {
             /** @description false: it was replaced before */
@@ -8339,6 +8616,20 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        Tried: {
+            /** @description whether there was more than is shown */
+            cut: boolean;
+            /** @description messages that dead_letter processors would send to the dead letter */
+            dead_letters: components["schemas"]["TriedMessage"][];
+            /** @description with which the message is refused; empty: it is not */
+            error: string;
+            /** @description messages that would go to the outputs */
+            outputs: components["schemas"]["TriedMessage"][];
+            /** @description the answer for a waiting sender, by sync_response; left out: there is none */
+            reply?: components["schemas"]["TriedMessage"];
+            /** @description in the order in which they ran, at most 500 */
+            steps: components["schemas"]["TriedStep"][];
+        };
         TriedFact: {
             /** @description the policy or key that has the rule */
             from?: string;
@@ -8346,6 +8637,19 @@ export interface components {
             /** @description the value of the call */
             seen?: string;
             value: string;
+        };
+        TriedMessage: {
+            /** @description if it is text, at most 64 KiB */
+            body: string;
+            /** @description if it is not text */
+            body_base64?: string;
+            /** @description whether the body is longer */
+            cut: boolean;
+            metadata: {
+                [key: string]: string;
+            };
+            /** @description of a dead letter */
+            reason?: string;
         };
         TriedOutcome: {
             allowed: boolean;
@@ -8357,16 +8661,41 @@ export interface components {
         TriedReport: {
             outcome: components["schemas"]["TriedOutcome"];
             /** @description the stages of the gateway, up to the one that refused */
-            steps: components["schemas"]["TriedStep"][] | null;
+            steps: components["schemas"]["AdminTriedStep"][] | null;
         };
         TriedStep: {
-            /** @description the rules that it refused by */
-            facts?: components["schemas"]["TriedFact"][] | null;
-            /** @enum {string} */
-            result: "ok" | "answered" | "fail" | "untold";
-            /** @description of the stage that refused */
-            said?: string;
-            stage: string;
+            /** @description if it is text, at most 64 KiB */
+            body: string;
+            /** @description if it is not text */
+            body_base64?: string;
+            /** @description whether the body is longer */
+            cut: boolean;
+            /**
+             * Format: int64
+             * @description how deep it is in branches and cases; 0: in none
+             */
+            depth: number;
+            /** @description with which it refused the message; empty: it did not */
+            error: string;
+            /** @description whether the message ended here */
+            filtered: boolean;
+            /** @description name of the processor */
+            kind: string;
+            label: string;
+            metadata: {
+                [key: string]: string;
+            };
+            /** @description in the stream object, such as pipeline.processors[0] */
+            path: string;
+            /** @description of a dead letter */
+            reason?: string;
+            /**
+             * Format: double
+             * @description that it took
+             */
+            seconds: number;
+            /** @description whether it did not run: it is an http processor, and calls were not asked for */
+            skipped: boolean;
         };
         TryAnswer: {
             /** @description if it is text, at most 1 MiB */
@@ -8769,7 +9098,7 @@ export interface components {
              * @description added to the levels of an operation to give its depth
              */
             depth_base: number;
-            field_depths: components["schemas"]["Depth"][] | null;
+            field_depths: components["schemas"]["FieldDepth"][] | null;
             /** @description whether the caller may introspect */
             introspection: boolean;
             /**
@@ -9600,6 +9929,188 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-apis-streams-id-status": {
+        parameters: {
+            query?: {
+                /** @description the member next of the page before */
+                after?: string;
+                /** @description objects on a page */
+                page_size?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunningStreams"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "post-api-apis-streams-id-try": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StreamTrial"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tried"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -28040,6 +28551,80 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SettingList"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-streams": {
+        parameters: {
+            query?: {
+                /** @description only those that name this API */
+                api_id?: string;
+                /** @description only those in this phase at a gateway */
+                phase?: "starting" | "running" | "waiting" | "reconnecting" | "failing" | "draining" | "stopped";
+                /** @description the member next of the page before */
+                after?: string;
+                /** @description objects on a page */
+                page_size?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StreamList"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
                 };
             };
             /** @description Unauthorized */
