@@ -20,7 +20,7 @@ story('An API of event streams is made, tried and changed', async ({ page, step,
   });
   await step('a template begins a stream', async () => {
     await page.getByRole('link', { name: 'New API of event streams' }).click();
-    await page.getByLabel('Begin with', { exact: true }).selectOption({ label: 'HTTP to event stream, inside the gateway' });
+    await page.getByRole('combobox', { name: 'Template' }).selectOption({ label: 'HTTP to event stream, inside the gateway' });
     await page.getByLabel('Name of the stream').fill('orders');
     await page.getByRole('button', { name: 'Add a stream' }).click();
     await page.getByRole('heading', { level: 3, name: 'orders' }).waitFor();
@@ -34,7 +34,7 @@ story('An API of event streams is made, tried and changed', async ({ page, step,
   });
   await step('it is published', async () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Publish' }).click();
-    await page.getByRole('link', { name: 'Streams', exact: true }).last().click();
+    await page.getByRole('navigation', { name: 'Parts of orders' }).getByRole('link', { name: 'Streams' }).click();
     await page.getByRole('group', { name: 'Graph of orders' }).waitFor();
   });
   const graph = page.getByRole('group', { name: 'Graph of orders' });
@@ -100,7 +100,7 @@ story('An API of event streams is made, tried and changed', async ({ page, step,
     await page.getByText(/unknown field/).waitFor({ state: 'detached' });
   });
   await step('a second stream is added, with two outputs', async () => {
-    await page.getByLabel('Begin with', { exact: true }).selectOption({ label: 'HTTP to several outputs' });
+    await page.getByRole('combobox', { name: 'Template' }).selectOption({ label: 'HTTP to several outputs' });
     await page.getByLabel('Name of the stream').fill('audit.log');
     await page.getByRole('button', { name: 'Add a stream' }).click();
     const second = page.getByRole('group', { name: 'Graph of audit.log' });

@@ -45,16 +45,26 @@ export function StreamEditor({ name, draft, may, problems }: { name: string; dra
     <>
       <p className="muted">{t.editorHelp}</p>
       <CodeEditor label={t.editor(name)} language="json" value={text} onChange={may ? change : undefined} readOnly={!may} problems={placed} lines={22} />
-      <ul role="status" className={css.problems}>
-        {problem && <li>{t.broken(problem.line, problem.column, problem.message)}</li>}
-        {!problem &&
-          placed.slice(0, 20).map((one, n) => (
+      <Placed of={problem ? [{ message: t.broken(problem.line, problem.column, problem.message) }] : placed.slice(0, 20)} />
+    </>
+  );
+}
+
+/** Problems with their lines and columns. */
+function Placed({ of }: { of: { message: string; line?: number; column?: number }[] }) {
+  return (
+    <div role="status">
+      {of.length > 0 && (
+        <ul className={css.problems}>
+          {of.map((one, n) => (
             <li key={n}>
-              {one.line}:{one.column} {one.message}
+              {one.line !== undefined && `${one.line}:${one.column} `}
+              {one.message}
             </li>
           ))}
-      </ul>
-    </>
+        </ul>
+      )}
+    </div>
   );
 }
 
@@ -114,14 +124,7 @@ export function NodeDetail(p: { name: string; node: GraphNode; live?: LiveNode; 
         return (
           <div key={member}>
             <CodeEditor label={label} language="text" value={value} onChange={p.may ? (next) => draft.set(path, next) : undefined} readOnly={!p.may} problems={wrong} lines={Math.min(16, Math.max(4, value.split('\n').length + 1))} />
-            <ul role="status" className={css.problems}>
-              {wrong.map((one, n) => (
-                <li key={n}>
-                  {one.line !== undefined && `${one.line}:${one.column} `}
-                  {one.message}
-                </li>
-              ))}
-            </ul>
+            <Placed of={wrong} />
           </div>
         );
       })}
@@ -146,7 +149,7 @@ export function AddStream({ names, onAdd }: { names: string[]; onAdd: (name: str
       }}
     >
       <SelectField label={t.template} value={template} onChange={setTemplate} options={templates.map((one) => ({ value: one.id, label: one.label }))} />
-      <TextField label={t.name} help={taken ? t.taken : t.nameHelp} code value={name} onChange={(next) => setName(next.trim())} />
+      <TextField label={t.name} help={taken ? t.taken : name && !ok ? t.nameHelp : undefined} code value={name} onChange={(next) => setName(next.trim())} />
       <Button type="submit" kind="primary" disabled={!ok}>
         {t.add}
       </Button>
