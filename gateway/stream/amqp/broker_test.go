@@ -18,7 +18,7 @@ import (
 // to read from its publishers.
 func TestABrokerThatTakesNothingMakesNoMessageFail(t *testing.T) {
 	b, name := ownBroker(t), names(t)
-	exchange, topic := name("x"), "orders"
+	exchange, topic := name("x"), stream.NewID()
 	pool := testPool(t)
 	to, in, out := newFlow(), site(t), site(t)
 	input(t, pool, &streams.BrokerInput{Servers: servers(b.Addr, exchange), Topics: []string{topic}, ConsumerGroup: "g"}, in, to)
@@ -33,6 +33,12 @@ func TestABrokerThatTakesNothingMakesNoMessageFail(t *testing.T) {
 	}
 	wait.Until(t, "the output has demand", o.Demand().On)
 	b.Control(t, "set_vm_memory_high_watermark", "0")
+	cleared := false
+	t.Cleanup(func() {
+		if !cleared {
+			b.Control(t, "set_vm_memory_high_watermark", "0.6")
+		}
+	})
 	put(0, 1)
 	wait.Until(t, "the output waits", phase(out, stream.Waiting))
 	if o.Demand().On() {
@@ -44,6 +50,7 @@ func TestABrokerThatTakesNothingMakesNoMessageFail(t *testing.T) {
 	put(1, total)
 	attempts := out.State.Attempts.Load()
 	b.Control(t, "set_vm_memory_high_watermark", "0.6")
+	cleared = true
 	for range total {
 		select {
 		case err := <-settled:
@@ -129,7 +136,10 @@ func TestAQueueOfOtherArgumentsFailsOnce(t *testing.T) {
 func TestWithoutDemandNoMessageIsHeld(t *testing.T) {
 	b, name := ownBroker(t), names(t)
 	b.Control(t, "eval", "application:set_env(rabbit, consumer_timeout, 1000), application:set_env(rabbit, channel_tick_interval, 100).")
-	exchange, topic := name("x"), "orders"
+	t.Cleanup(func() {
+		b.Control(t, "eval", "application:set_env(rabbit, consumer_timeout, 1800000), application:set_env(rabbit, channel_tick_interval, 60000).")
+	})
+	exchange, topic := name("x"), stream.NewID()
 	pool, to, in := testPool(t), newFlow(), site(t)
 	const total = 100
 	input(t, pool, &streams.BrokerInput{Servers: servers(b.Addr, exchange), Topics: []string{topic}, ConsumerGroup: "g"}, in, to)
@@ -193,7 +203,7 @@ func lastOf(s *stream.Site) error {
 func TestAKilledBrokerLosesNothingThatItConfirmed(t *testing.T) {
 	b, name := ownBroker(t), names(t)
 	const total, window, kills = 6000, 128, 2
-	exchange, topic := name("x"), "orders"
+	exchange, topic := name("x"), stream.NewID()
 	pool, to, in := testPool(t), newFlow(), site(t)
 	in.MaxInFlight = window
 	got := make(chan string, 2*total)

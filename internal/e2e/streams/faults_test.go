@@ -193,9 +193,8 @@ func throughBroker(p topic) object {
 	})
 }
 
-func TestAMessageBrokerThatIsKilledLosesNothing(t *testing.T) {
-	t.Parallel()
-	b := testenv.OwnRabbitMQ(t)
+func TestAMessageBrokerThatIsKilledLosesNothing(t *testing.T) { // alone, because others use the broker
+	b := testenv.RabbitMQ(t)
 	g := newGateway(t, nil, throughBroker(newTopic(t, b)))
 	g.up("orders", "feed", "consume", "input")
 	(&tally{t: t, total: messages(t, 1500)}).through(g, "/orders/in", "/orders/feed", 2*window, func() {
@@ -232,9 +231,8 @@ func TestAJournalLosesNothingItAcknowledged(t *testing.T) {
 }
 
 // TestABrokerWithAnAlarmHasClientsTryAgain: one whose disk is full takes nothing.
-func TestABrokerWithAnAlarmHasClientsTryAgain(t *testing.T) {
-	t.Parallel()
-	b := testenv.OwnRabbitMQ(t)
+func TestABrokerWithAnAlarmHasClientsTryAgain(t *testing.T) { // alone, because others use the broker
+	b := testenv.RabbitMQ(t)
 	g := newGateway(t, nil, throughBroker(newTopic(t, b)))
 	g.up("orders", "feed", "consume", "input")
 	l := g.listen("/orders/feed")
@@ -243,6 +241,12 @@ func TestABrokerWithAnAlarmHasClientsTryAgain(t *testing.T) {
 		t.Fatal(e)
 	}
 	b.Control(t, "set_disk_free_limit", "999TB")
+	cleared := false
+	t.Cleanup(func() {
+		if !cleared {
+			b.Control(t, "set_disk_free_limit", "1MB")
+		}
+	})
 	// The broker says so to those that publish: the message that learns of it may arrive.
 	rig.Eventually(t, "an answer 503", func() error {
 		got, err := rig.Send(http.MethodPost, g.Traffic+"/orders/in", "during")
@@ -262,6 +266,7 @@ func TestABrokerWithAnAlarmHasClientsTryAgain(t *testing.T) {
 		t.Errorf("the gateway has %.0f MiB more", more/(1<<20))
 	}
 	b.Control(t, "set_disk_free_limit", "1MB")
+	cleared = true
 	rig.Eventually(t, "an answer 200", func() error {
 		got, err := rig.Send(http.MethodPost, g.Traffic+"/orders/in", "after")
 		return rig.Want(200, got, err)

@@ -20,7 +20,7 @@ func TestFromHTTPThroughABrokerToEvents(t *testing.T) {
 	t.Parallel()
 	p := newTopic(t, testenv.RabbitMQ(t))
 	g := newGateway(t, nil, streamAPI("orders", true, object{
-		"in": flow(posted("/orders"), p.published(), steps(object{"mapping": "root = this\nroot.agent = meta(\"user-agent\")\nmeta region = this.region"})),
+		"in":   flow(posted("/orders"), p.published(), steps(object{"mapping": "root = this\nroot.agent = meta(\"user-agent\")\nmeta region = this.region"})),
 		"feed": flow(p.consumed("feed"), object{"http_server": object{"path": "/orders/feed", "event": "order-${! meta(\"region\") }"}}),
 	}))
 	g.up("orders", "feed", "consume", "input")
