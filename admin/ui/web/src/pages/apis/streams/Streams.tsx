@@ -51,7 +51,7 @@ function OneStream({ id, name, draft, may, live, known }: { id: string; name: st
   const [url, setURL] = useURLState();
   const mine = url.stream === name;
   const open = mine ? url.show : undefined;
-  const show = (what: string) => setURL(open === what ? { stream: '', show: '', node: '' } : { stream: name, show: what });
+  const show = (what: string) => setURL({ stream: name, show: open === what ? '' : what, node: mine ? url.node : '' });
   const graph = graphOf(draft.get(streamPath(name)));
   const problems = problemsOf(draft.problems, name);
   const selected = mine ? nodesOf(graph).find((node) => node.path === url.node) : undefined;
@@ -75,7 +75,7 @@ function OneStream({ id, name, draft, may, live, known }: { id: string; name: st
       }
     >
       <State live={live} known={known} />
-      <Graph name={name} graph={graph} live={live} selected={selected?.path} problems={new Set(problems.map((one) => one.path))} onSelect={(node) => setURL({ stream: name, node })} />
+      <Graph name={name} graph={graph} live={live} selected={selected?.path} problems={new Set(problems.map((one) => one.path))} onSelect={(node) => setURL({ stream: name, node, show: open })} />
       <GraphTable name={name} graph={graph} live={live} />
       {selected && <NodeDetail key={selected.path} name={name} node={selected} live={live?.nodes.get(selected.path)} draft={draft} may={may} problems={problems} />}
       {open === 'edit' && <StreamEditor name={name} draft={draft} may={may} problems={problems} />}
