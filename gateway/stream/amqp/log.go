@@ -200,45 +200,60 @@ type latest struct {
 	from <-chan amqp.Delivery
 }
 
-// open declares the queue and consumes from the position of the reading.
-func (r *reading) open(l *link) (o *opened, err error) {
+// open opens a channel that consumes from the position of the reading.
+func (r *reading) open(l *link) (*opened, error) {
 	defer l.within(l.group.pool.timing.answer)()
-	of := r.log
-	ch, err := exchange(l, of.config.Exchange)
+	ch, err := l.conn.Channel()
 	if err != nil {
 		return nil, err
 	}
-	o = &opened{log: of, link: l, ch: ch, first: true, ahead: max(1, min(of.config.CheckpointLimit, of.site.MaxInFlight, maxReadAhead))}
-	defer func() {
-		if err != nil {
-			o.shut()
-		}
-	}()
-	if err := of.queue.declare(ch, of.config.Exchange); err != nil {
+	of := r.log
+	o := &opened{log: of, link: l, ch: ch, first: true, ahead: max(1, min(of.config.CheckpointLimit, of.site.MaxInFlight, maxReadAhead))}
+	if r.leads { // the others find the queue
+		err = r.declare(o)
+	}
+	if err == nil {
+		err = r.consume(o)
+	}
+	if err != nil {
+		o.shut()
 		return nil, err
 	}
+	return o, nil
+}
+
+func (r *reading) declare(o *opened) error {
+	ch, err := exchange(o.link, o.log.config.Exchange)
+	if err != nil {
+		return err
+	}
+	defer o.link.shut(ch)
+	return o.log.queue.declare(ch, o.log.config.Exchange)
+}
+
+func (r *reading) consume(o *opened) error {
 	var at any = "first"
 	switch {
 	case r.lost:
 	case r.at == nil:
 		at = "next"
 		if err := o.openLatest(); err != nil { // before the messages are consumed that come next: see newest
-			return nil, err
+			return err
 		}
 	case r.at.Mark == 0:
 		at, o.since = r.at.Next[0], true
 	default:
 		at, o.since = r.at.Next[0]-1, true // the message that the mark is of
 	}
-	if err := ch.Qos(o.ahead, 0, false); err != nil {
-		return nil, err
+	if err := o.ch.Qos(o.ahead, 0, false); err != nil {
+		return err
 	}
-	o.closes = ch.NotifyClose(make(chan *amqp.Error, 1))
-	o.from, err = ch.Consume(of.queue.name, "", false, false, false, false, amqp.Table{"x-stream-offset": at})
-	if err != nil {
-		return nil, &setupError{"consuming from queue " + of.queue.name, err}
+	o.closes = o.ch.NotifyClose(make(chan *amqp.Error, 1))
+	var err error
+	if o.from, err = o.ch.Consume(o.log.queue.name, "", false, false, false, false, amqp.Table{"x-stream-offset": at}); err != nil {
+		return &setupError{"consuming from queue " + o.log.queue.name, err}
 	}
-	return o, nil
+	return nil
 }
 
 func (o *opened) openLatest() error {
