@@ -240,7 +240,7 @@ func TestABrokerWithAnAlarmHasClientsTryAgain(t *testing.T) { // alone, because 
 	if e := l.next(); e.data != "before" {
 		t.Fatal(e)
 	}
-	b.Control(t, "set_disk_free_limit", "999TB")
+	b.Control(t, "set_disk_free_limit", "1000000GB")
 	cleared := false
 	t.Cleanup(func() {
 		if !cleared {
