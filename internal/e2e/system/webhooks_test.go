@@ -162,6 +162,79 @@ func TestAWebhookHearsOfKeysThroughACrash(t *testing.T) {
 	}
 }
 
+// A message that a client posts to a stream reaches the webhook of a developer who may call
+// the API, signed with the developer's secret, although the process is killed before the
+// webhook's receiver is there. The same message again is not sent twice.
+func TestMessagesOfStreamsReachDevelopersThroughACrash(t *testing.T) {
+	t.Parallel()
+	s := rig.NewUp(t, rig.DataDir(t), settings{"portal.private_webhooks": "allow"}).StartReady()
+	r := s.Rest()
+	const connector = "the-secret-of-the-connector"
+	r.Do("PUT", "/api/secrets/portal", object{"value": rig.Plant(connector)})
+	api := rig.APIDef("events", "", true)
+	api["x-svc-streaming"] = object{"streams": object{"out": object{
+		"input":    object{"http_server": object{"path": "/in", "timeout": "30s"}},
+		"pipeline": object{"processors": []object{{"mapping": "root.id = this.id\nroot.seen = true"}}},
+		"output":   object{"portal_webhook": object{"event_type": "order.created", "portal_url": s.Admin + "/portal/events", "secret": "{secret:portal}"}},
+	}}}
+	r.Do("POST", "/api/apis", api)
+	r.Do("POST", "/api/portal/catalogue/entries", object{"name": "Events", "api_id": "events", "show": true, "is_keyless": true})
+	var developer struct{ Message string }
+	r.Do("POST", "/api/portal/developers", object{"email": "dev@example.com"}).Into(t, &developer)
+	l := &listener{address: rig.FreeAddress(t)}
+	var hook struct{ Meta struct{ Secret string } }
+	r.Do("POST", "/api/portal/webhooks", object{"url": "http://" + l.address + "/hooks", "events": []string{"order.created"}, "developer_id": developer.Message}).Into(t, &hook)
+	rig.Plant(hook.Meta.Secret)
+
+	post := func(id string) error {
+		a, err := rig.Send("POST", s.Traffic+"/events/in", object{"id": id}, "Idempotency-Key", id)
+		if err == nil && a.Status != http.StatusOK {
+			err = errors.New(a.Body)
+		}
+		return err
+	}
+	s.Await("the stream to take messages", func() error { return post("first") })
+	if err := post("second"); err != nil {
+		t.Fatal(err)
+	}
+	s.Kill()
+	s.StartReady()
+	s.Await("the stream to take messages", func() error { return post("first") })
+	l.listen(t)
+	s.Await("both messages", func() error {
+		if n := len(l.messages()); n < 2 {
+			return fmt.Errorf("%d messages", n)
+		}
+		return nil
+	})
+	seen := make(map[string]bool)
+	for _, m := range l.messages() {
+		if err := signed(m, hook.Meta.Secret); err != nil {
+			t.Error(err)
+		}
+		var said struct {
+			Type string
+			API  string `json:"api_id"`
+			Data struct {
+				ID   string
+				Seen bool
+			}
+		}
+		if err := json.Unmarshal([]byte(m.body), &said); err != nil || said.Type != "order.created" || said.API != "events" || !said.Data.Seen {
+			t.Errorf("%v: %s", err, m.body)
+		}
+		seen[said.Data.ID] = true
+	}
+	if !seen["first"] || !seen["second"] {
+		t.Errorf("arrived: %v", seen)
+	}
+	var log struct{ Data []json.RawMessage }
+	r.Do("GET", "/api/portal/deliveries?developer="+developer.Message, nil).Into(t, &log)
+	if len(log.Data) != 2 {
+		t.Errorf("%d deliveries", len(log.Data))
+	}
+}
+
 func TestWebhooksGoWhereEventsMayNotWhereSchemasComeFrom(t *testing.T) {
 	t.Parallel()
 	s := rig.NewUp(t, rig.DataDir(t), settings{"events.private_targets": "refuse", "admin.private_upstreams": "allow"}).StartReady()

@@ -104,7 +104,7 @@ story('An API of event streams is made, tried and changed', async ({ page, step,
     await page.getByRole('button', { name: 'Add a stream' }).click();
     const second = page.getByRole('group', { name: 'Graph of audit.log' });
     await second.getByText('each takes every message').waitFor();
-    assert.equal(await second.getByRole('region', { name: 'Outputs' }).getByRole('button').count(), 2);
+    assert.equal(await second.getByRole('group', { name: 'Outputs' }).getByRole('button').count(), 2);
   });
   await step('the draft is published', async () => {
     await page.keyboard.press('Control+s');

@@ -50,11 +50,11 @@ export function Graph(p: { name: string; graph: Model; live?: LiveStream; select
 function Column({ title, note, kind, children }: { title: string; note?: string; kind?: string; children: React.ReactNode }) {
   const id = useId();
   return (
-    <section className={cx(css.column, kind)} aria-labelledby={id}>
+    <div role="group" className={cx(css.column, kind)} aria-labelledby={id}>
       <h3 id={id}>{title}</h3>
       {note && <p className={cx('muted', css.note)}>{note}</p>}
       {children}
-    </section>
+    </div>
   );
 }
 
