@@ -12,7 +12,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
+	"weak"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/stream"
@@ -45,7 +47,8 @@ type Engine struct {
 	aside      bool  // it compiles streams that are never started
 
 	mu       sync.Mutex
-	running  map[string]*running // by key, of APIs in service
+	running  map[string]*running              // by key, of APIs in service
+	compiled map[string]weak.Pointer[running] // by key, of APIs that have not entered service
 	stopping bool
 	draining sync.WaitGroup
 	left     map[*running]context.CancelFunc // that drain
@@ -57,7 +60,7 @@ func New(o Options) *Engine {
 	return &Engine{
 		parse: o.Parse, dial: o.Dial, webSockets: o.WebSockets, maxStreams: o.MaxStreams, log: o.Log,
 		connectors: connectors.New(connectors.Options{Dir: o.Dir, Kept: o.MaxBytes / keptShare, Dial: o.Dial, Log: o.Log}),
-		room:       newRoom(0, o.MaxBytes), running: make(map[string]*running), left: make(map[*running]context.CancelFunc),
+		room:       newRoom(0, o.MaxBytes), running: make(map[string]*running), compiled: make(map[string]weak.Pointer[running]), left: make(map[*running]context.CancelFunc),
 	}
 }
 
@@ -69,7 +72,7 @@ func (e *Engine) Aside() *Engine {
 	}
 	return &Engine{
 		parse: e.parse, dial: e.dial, webSockets: e.webSockets, maxStreams: e.maxStreams,
-		log: slog.New(slog.DiscardHandler), connectors: connectors.New(connectors.Options{Dial: e.dial}), room: newRoom(0, e.room.bytes), running: make(map[string]*running), aside: true,
+		log: slog.New(slog.DiscardHandler), connectors: connectors.New(connectors.Options{Dial: e.dial}), room: newRoom(0, e.room.bytes), running: make(map[string]*running), compiled: make(map[string]weak.Pointer[running]), aside: true,
 	}
 }
 
@@ -104,16 +107,38 @@ func (e *Engine) find(def *definition.API, conf *streams.Stream) (*running, erro
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	known, full := e.running[key], len(e.running) >= e.maxStreams
-	e.mu.Unlock()
+	known, full := e.known(key)
 	switch {
 	case known != nil:
 		return known, nil
 	case full && !e.aside:
 		return nil, fmt.Errorf("the gateway has %d streams already, the most that streaming.max_streams allows", e.maxStreams)
 	}
-	return e.newRunning(key, def.OrgID, def.ID, conf)
+	r, err := e.newRunning(key, def.OrgID, def.ID, conf)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.compiled[key] = weak.Make(r)
+	return r, nil
+}
+
+// known returns the stream of a key, nil if there is none, and whether there are as many
+// streams as there may be. Those of APIs that never enter service are forgotten.
+func (e *Engine) known(key string) (r *running, full bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r := e.running[key]; r != nil {
+		return r, false
+	}
+	if r := e.compiled[key].Value(); r != nil {
+		return r, false
+	}
+	if len(e.running)+len(e.compiled) >= e.maxStreams {
+		maps.DeleteFunc(e.compiled, func(_ string, r weak.Pointer[running]) bool { return r.Value() == nil })
+	}
+	return nil, len(e.running)+len(e.compiled) >= e.maxStreams
 }
 
 // keyOf identifies a stream with its configuration.
@@ -170,6 +195,7 @@ func (e *Engine) enter(r *running) (first bool) {
 	r.refs++
 	if r.refs == 1 {
 		e.running[r.key] = r
+		delete(e.compiled, r.key)
 	}
 	return r.refs == 1
 }

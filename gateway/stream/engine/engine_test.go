@@ -13,7 +13,7 @@ import (
 )
 
 // compiled compiles an API as the gateway does.
-func compiled(t *testing.T, e *Engine, def *definition.API) *pipeline.API {
+func compiled(t testing.TB, e *Engine, def *definition.API) *pipeline.API {
 	t.Helper()
 	s, err := e.Compile(def)
 	if err != nil {
@@ -58,6 +58,27 @@ func TestStreamsAreBounded(t *testing.T) {
 	e.Swap([]*pipeline.API{compiled(t, e, apiOf(t, `{`+same+`}`))}, nil)
 	_, err := e.Compile(apiOf(t, `{`+same+`, `+before+`}`))
 	if err == nil || !strings.Contains(err.Error(), "streaming.max_streams") {
+		t.Error(err)
+	}
+}
+
+// TestStreamsAreBoundedBeforeTheyEnterService: APIs are compiled one after the other, and
+// enter service together.
+func TestStreamsAreBoundedBeforeTheyEnterService(t *testing.T) {
+	e := newEngine(t)
+	e.maxStreams = 2
+	first := compiled(t, e, apiOf(t, `{`+same+`, `+before+`}`))
+	other := apiOf(t, `{`+same+`}`)
+	other.ID = "b"
+	if _, err := e.Compile(other); err == nil || !strings.Contains(err.Error(), "streaming.max_streams") {
+		t.Error(err)
+	}
+	e.Swap([]*pipeline.API{first}, nil)
+	if _, err := e.Compile(other); err == nil {
+		t.Error("one more was compiled")
+	}
+	e.Swap([]*pipeline.API{compiled(t, e, apiOf(t, `{`+same+`}`))}, []*pipeline.API{first})
+	if _, err := e.Compile(other); err != nil {
 		t.Error(err)
 	}
 }

@@ -239,7 +239,7 @@ func streamOf(output, more string) string {
 const deadLetter = `"dead_letter": {"msgbroker": {"addresses": ["inproc://"], "topic": "dead"}, "include_error": true}`
 
 // apiOf is an API with streams.
-func apiOf(t *testing.T, text string) *definition.API {
+func apiOf(t testing.TB, text string) *definition.API {
 	t.Helper()
 	var api definition.API
 	if err := json.Unmarshal([]byte(`{"api_id": "a", "org_id": "o", "use_keyless": true, "proxy": {"listen_path": "/a/"}, "x-svc-streaming": {"streams": `+text+`}}`), &api); err != nil {
