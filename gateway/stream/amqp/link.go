@@ -22,7 +22,7 @@ type link struct {
 	mu         sync.Mutex
 	ended      bool
 	blocked    bool
-	reason     string // of blocked
+	reason     string // of blocked, or of the end
 	publishers map[*Output]struct{}
 	gauges     map[*Input]struct{}
 }
@@ -54,10 +54,8 @@ func (l *link) watch() {
 	blocks := l.blocks
 	for {
 		select {
-		case <-l.closes:
-			l.mu.Lock()
-			l.ended = true
-			l.mu.Unlock()
+		case err := <-l.closes:
+			l.end(err)
 			return
 		case b, ok := <-blocks:
 			if !ok {
@@ -68,6 +66,15 @@ func (l *link) watch() {
 		case <-measure:
 			l.measure()
 		}
+	}
+}
+
+// end notes that the connection has ended; err is nil if it was closed in order.
+func (l *link) end(err *amqp.Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended = true; err != nil {
+		l.reason = err.Reason
 	}
 }
 

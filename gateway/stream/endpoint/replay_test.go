@@ -35,11 +35,12 @@ func newFakeLog(partitions int) *fakeLog {
 }
 
 func (l *fakeLog) ID(p *stream.Position) string {
-	id := string(rune(p.Mark))
+	var id strings.Builder
+	id.WriteString(string(rune(p.Mark)))
 	for _, next := range p.Next {
-		id += "." + strconv.FormatInt(next, 10)
+		id.WriteString("." + strconv.FormatInt(next, 10))
 	}
-	return id
+	return id.String()
 }
 
 func (l *fakeLog) Position(id string) (*stream.Position, bool) {

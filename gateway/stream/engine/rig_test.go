@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -221,11 +222,12 @@ const (
 
 // several is a broker of n outputs.
 func several(pattern string, n int) string {
-	text := `{"broker": {"pattern": "` + pattern + `", "outputs": [` + outside
+	var text strings.Builder
+	text.WriteString(`{"broker": {"pattern": "` + pattern + `", "outputs": [` + outside)
 	for range n - 1 {
-		text += ", " + outside
+		text.WriteString(", " + outside)
 	}
-	return text + `]}}`
+	return text.String() + `]}}`
 }
 
 // streamOf is a stream to an output, with more members.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -111,9 +112,7 @@ func streamAPI(id string, keyless bool, all object) object {
 func flow(input, output object, more ...object) object {
 	s := object{"input": input, "output": output}
 	for _, one := range more {
-		for name, value := range one {
-			s[name] = value
-		}
+		maps.Copy(s, one)
 	}
 	return s
 }
