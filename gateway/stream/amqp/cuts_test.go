@@ -140,12 +140,12 @@ func TestConnectionsThatAreCutLoseNothing(t *testing.T) {
 	for _, at := range []cut{
 		{"before a message is published", basicPublish, true, false, 211},
 		{"within a message that is published", basicPublish, true, true, 211},
-		{"before a confirmation comes", basicAck, false, false, 7},
-		{"after a confirmation has come", basicAck, false, true, 7},
+		{"before a confirmation comes", basicAck, false, false, 5},
+		{"after a confirmation has come", basicAck, false, true, 5},
 		{"before a message is delivered", basicDeliver, false, false, 211},
 		{"within a message that is delivered", basicDeliver, false, true, 211},
-		{"before an acknowledgement goes", basicAck, true, false, 7},
-		{"after an acknowledgement has gone", basicAck, true, true, 7},
+		{"before an acknowledgement goes", basicAck, true, false, 5},
+		{"after an acknowledgement has gone", basicAck, true, true, 5},
 	} {
 		t.Run(at.name, func(t *testing.T) {
 			t.Parallel()

@@ -103,15 +103,34 @@ func (r *logRig) publish(from, to int, padding ...string) {
 		}
 	}
 	for range to - from + 1 {
-		select {
-		case c := <-r.acks:
-			if !c.Ack {
-				r.t.Fatal("the broker has refused a message")
-			}
-		case <-time.After(within):
-			r.t.Fatal("the broker confirms nothing")
+		if !r.confirmed() {
+			r.t.Fatal("the broker has refused a message")
 		}
 	}
+}
+
+// confirmed reports whether the broker has the next message that it has not confirmed yet.
+func (r *logRig) confirmed() bool {
+	r.t.Helper()
+	select {
+	case c := <-r.acks:
+		return c.Ack
+	case <-time.After(within):
+		r.t.Fatal("the broker confirms nothing")
+		return false
+	}
+}
+
+// publishTo publishes a number to a queue that was just declared, which may refuse messages
+// for a moment.
+func (r *logRig) publishTo(n int) {
+	r.t.Helper()
+	wait.Until(r.t, "the queue takes a message", func() bool {
+		if err := r.out.Publish("", r.queue.name, false, false, amqp.Publishing{Body: []byte(fmt.Sprint(n)), MessageId: stream.NewID()}); err != nil {
+			r.t.Fatal(err)
+		}
+		return r.confirmed()
+	})
 }
 
 // reads reads in the background. What it returns ends it, and returns its error.
@@ -257,7 +276,8 @@ func TestAQueueThatWasMadeAgainIsAGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait.Until(t, "the queue is declared again", func() bool { return ready(t, b.Addr, r.queue.name) == 0 })
-	r.publish(6, 7)
+	r.publishTo(6)
+	r.publish(7, 7)
 	live.want(t, "gap", "6", "7") // by its offset, its position is behind the end
 	r.publish(8, 20)
 	live.want(t, numbers(8, 20)...)
