@@ -75,7 +75,7 @@ type logRig struct {
 func newLogRig(t testing.TB, addr string, change ...func(*queue)) *logRig {
 	t.Helper()
 	name := names(t)
-	r := &logRig{t: t, out: side(t, addr)}
+	r := &logRig{t: t}
 	pool := testPool(t)
 	pool.timing.locate = time.Second
 	c := &streams.BrokerInput{Servers: servers(addr, name("x")), Topics: []string{name("orders")}, CheckpointLimit: 1024, Retain: &streams.Retain{MaxBytes: 1 << 20}}
@@ -86,11 +86,18 @@ func newLogRig(t testing.TB, addr string, change ...func(*queue)) *logRig {
 	for _, f := range change {
 		f(&r.Log.queue)
 	}
+	r.open(addr)
+	return r
+}
+
+// open opens the channel on which the rig publishes.
+func (r *logRig) open(addr string) {
+	r.t.Helper()
+	r.out = side(r.t, addr)
 	if err := r.out.Confirm(false); err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	r.acks = r.out.NotifyPublish(make(chan amqp.Confirmation, 20_000))
-	return r
 }
 
 // publish publishes numbers and waits for the broker.
@@ -121,15 +128,14 @@ func (r *logRig) confirmed() bool {
 	}
 }
 
-// publishTo publishes a number to a queue that was just declared, which may refuse messages
-// for a moment.
-func (r *logRig) publishTo(n int) {
+// publishAnew publishes a number to a queue that was just declared again. For a moment the
+// broker may refuse messages, and close the channels on which they come.
+func (r *logRig) publishAnew(addr string, n int) {
 	r.t.Helper()
 	wait.Until(r.t, "the queue takes a message", func() bool {
-		if err := r.out.Publish("", r.queue.name, false, false, amqp.Publishing{Body: []byte(fmt.Sprint(n)), MessageId: stream.NewID()}); err != nil {
-			r.t.Fatal(err)
-		}
-		return r.confirmed()
+		r.open(addr)
+		err := r.out.Publish("", r.queue.name, false, false, amqp.Publishing{Body: []byte(fmt.Sprint(n)), MessageId: stream.NewID()})
+		return err == nil && r.confirmed()
 	})
 }
 
@@ -276,7 +282,7 @@ func TestAQueueThatWasMadeAgainIsAGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait.Until(t, "the queue is declared again", func() bool { return ready(t, b.Addr, r.queue.name) == 0 })
-	r.publishTo(6)
+	r.publishAnew(b.Addr, 6)
 	r.publish(7, 7)
 	live.want(t, "gap", "6", "7") // by its offset, its position is behind the end
 	r.publish(8, 20)
