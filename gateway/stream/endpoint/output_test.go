@@ -231,7 +231,7 @@ func TestAClosedOutputHasClientsConnectAgain(t *testing.T) {
 
 // TestASlowClientLosesNothing has a client that reads nothing beside one that reads all.
 func TestASlowClientLosesNothing(t *testing.T) {
-	o := output(t, func(c *streams.HTTPServerOutput) { c.WriteTimeout, c.MaxPending = 200*time.Millisecond, 4 })
+	o := output(t, func(c *streams.HTTPServerOutput) { c.WriteTimeout, c.MaxPending = 5*time.Second, 4 })
 	r := newRig(t, o)
 	slow := r.listen("/get/stream", "text/event-stream")
 	fast := r.listen("/get/stream", "text/event-stream")

@@ -381,7 +381,7 @@ func TestWhatProcessorsMakeOfMessages(t *testing.T) {
 
 func TestASlowClientKeepsNobodyWaiting(t *testing.T) {
 	log := newFakeLog(1)
-	o := replayOf(t, log, same, func(c *streams.HTTPServerOutput) { c.WriteTimeout = 2 * time.Second })
+	o := replayOf(t, log, same, func(c *streams.HTTPServerOutput) { c.WriteTimeout = 5 * time.Second })
 	r := newRig(t, o)
 	r.watch("") // reads nothing
 	fast := r.watch("")

@@ -355,7 +355,7 @@ func TestASlowClientDoesNotHoldUpOthers(t *testing.T) {
 	t.Parallel()
 	const clients, total, size = 10, 800, 128 << 10
 	g := newGateway(t, nil, streamAPI("open", true, object{"direct": flow(posted("/in"),
-		object{"http_server": object{"path": "/out", "write_timeout": "2s"}}, object{"max_in_flight_bytes": "64MiB"})}))
+		object{"http_server": object{"path": "/out", "write_timeout": "5s"}}, object{"max_in_flight_bytes": "64MiB"})}))
 	slow := dial(t, g)
 	_, _ = fmt.Fprint(slow, "GET /open/out HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n")
 	events := make(chan event, total)
