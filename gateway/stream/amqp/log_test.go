@@ -134,7 +134,7 @@ func (r *logRig) publishAnew(addr string, n int) {
 	r.t.Helper()
 	wait.Until(r.t, "the queue takes a message", func() bool {
 		r.open(addr)
-		err := r.out.Publish("", r.queue.name, false, false, amqp.Publishing{Body: []byte(fmt.Sprint(n)), MessageId: stream.NewID()})
+		err := r.out.Publish("", r.queue.name, false, false, amqp.Publishing{Body: fmt.Append(nil, n), MessageId: stream.NewID()})
 		return err == nil && r.confirmed()
 	})
 }
