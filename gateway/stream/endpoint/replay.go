@@ -46,7 +46,7 @@ type Replay struct {
 	mu      sync.Mutex
 	viewers map[*viewer]struct{}
 	closed  bool
-	empty   chan struct{} // closed when the last client has left; nil: nobody waits for that
+	empty   chan struct{} // closed when the last client has left; nil: it is not waited for
 }
 
 // replayTiming are the times of a Replay, which tests shorten.

@@ -39,7 +39,7 @@ type ring struct {
 	start      []int64          // position before entries[0]; nil: not known
 	end        *stream.Position // behind the last entry
 	id         string           // of end
-	changed    chan struct{}    // closed with the next change; nil: nobody waits
+	changed    chan struct{}    // closed with the next change; nil: it is not waited for
 }
 
 // An entry is a message of the log.

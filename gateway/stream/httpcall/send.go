@@ -20,7 +20,7 @@ import (
 const StatusMeta = "http_status_code"
 
 const (
-	// drained is how much of a body nobody wants is read, so that the connection can be used
+	// drained is how much of an unwanted body is read, so that the connection can be used
 	// again.
 	drained      = 64 << 10
 	longestAfter = time.Minute // that a server may ask to wait
