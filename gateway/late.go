@@ -95,7 +95,9 @@ type foundKey struct {
 
 var errNoText = errors.New("no text")
 
-var forbidden = &live.Refusal{Code: live.CloseForbidden, Reason: "Forbidden"}
+// forbidden is the refusal of a credential. Clients do not connect again by themselves after
+// 1011; after 4403 the npm client graphql-ws does, with the same credential.
+var forbidden = &live.Refusal{Code: live.CloseInternal, Reason: "Forbidden"}
 
 // identify authenticates the client by the payload of connection_init.
 func (s *socket) identify(payload []byte) (refused *live.Refusal) {

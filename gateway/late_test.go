@@ -94,7 +94,7 @@ func initOf(members ...string) string {
 
 const (
 	acked     = `{"type":"connection_ack"}`
-	forbidden = "websocket: close 4403: Forbidden"
+	forbidden = "websocket: close 1011 (internal server error): Forbidden"
 	plain     = `{"type":"connection_init"}`
 )
 

@@ -114,11 +114,19 @@ func (r *recheck) Stale() bool {
 var (
 	errMoved = errors.New("its path leads to another API")
 	errGone  = errors.New("its path leads to no API")
+	errFault = errors.New("its rights could not be checked")
 )
 
 // Check implements tunnels.Recheck. It runs the stages that decide who may call what,
-// as they are now, but no limits: those counted the request when it came.
-func (r *recheck) Check() error {
+// as they are now, but no limits: those counted the request when it came. A panic ends the
+// tunnel and no other.
+func (r *recheck) Check() (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			r.gateway.server.Fault(fault)
+			err = errFault
+		}
+	}()
 	now := r.standing() // first: a later change is left to the next check
 	call := r.call.Again(nil)
 	defer call.Free()

@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"io"
+	"log"
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/wire"
 )
 
 // refuses is a stage that refuses every request.
@@ -36,5 +39,17 @@ func TestTunnelsAreCheckedAgainByEveryStageThatDecidesOnRights(t *testing.T) {
 	}
 	for name := range decides {
 		t.Errorf("stage %q decides on rights: add it here once a test shows that it closes tunnels and counts nothing", name)
+	}
+}
+
+// A panic while a tunnel is checked ends that tunnel: its rights are not known.
+func TestAFaultOfACheckEndsItsTunnel(t *testing.T) {
+	g := &Gateway{server: wire.New(wire.Config{}, nil, log.New(io.Discard, "", 0))}
+	r := &recheck{gateway: g} // without a call: its use panics
+	if err := r.Check(); err != errFault {
+		t.Errorf("got %v", err)
+	}
+	if n := g.server.Stats().Panics; n != 1 {
+		t.Errorf("%d faults are counted", n)
 	}
 }
