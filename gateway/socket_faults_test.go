@@ -226,6 +226,38 @@ func TestUpstreamFaultsEndTheirSubscriptionOnly(t *testing.T) {
 	noMoreGoroutines(t, before)
 }
 
+// An upstream that does not accept the credentials of a connection is not asked again.
+func TestARefusedSubscriptionIsNotBegunAgain(t *testing.T) {
+	for name, f := range map[string]fault{
+		"unauthorised at once":     {early: served(0x88, "\x11\x31Unauthorized")},
+		"forbidden after an event": {frames: func(id string) []byte { return append(served(0x81, strings.ReplaceAll(good, "$ID", id)), served(0x88, "\x11\x33")...) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := withSockets(t)
+			u := newFaulty(t, f)
+			defer u.stop()
+			api := s.api("ws", "graphql-transport-ws", "")
+			api.GraphQL.Proxy.Subscriptions = &definition.GraphQLSubscriptions{Reconnect: 1}
+			api.Proxy.TargetURL = "http://" + u.Addr().String()
+			s.MustLoad(api)
+			s.key("key", keyOfAll)
+			c := s.dial("/ws/", "graphql-transport-ws", "key").greets()
+			heard := c.say(asks("subscribe", "1", "subscription{count(to:1)}")).hears()
+			if strings.Contains(heard, `"count":1`) {
+				heard = c.hears()
+			}
+			if !strings.HasPrefix(heard, `{"id":"1","type":"error"`) {
+				t.Errorf("heard %s, want an error of the subscription", heard)
+			}
+			u.mu.Lock()
+			defer u.mu.Unlock()
+			if len(u.open) != 1 {
+				t.Errorf("the upstream was asked %d times", len(u.open))
+			}
+		})
+	}
+}
+
 // faultyMeter is a stage's fault: it panics at the end of certain exchanges.
 type faultyMeter struct {
 	pipeline.Meter

@@ -155,7 +155,7 @@ func (s *subscription) lost(err error) {
 	if s.metered.came.Swap(false) {
 		s.tries = 0
 	}
-	if s.begin != nil && s.tries < s.live.Streamed.Retries {
+	if s.begin != nil && s.tries < s.live.Streamed.Retries && !live.Refused(err) {
 		pause := min(firstPause<<s.tries, longestPause)
 		s.tries++
 		s.timer = time.AfterFunc(pause-rand.N(pause/4), s.again) // not all at the same time

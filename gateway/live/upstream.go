@@ -32,6 +32,13 @@ var (
 	errLongEvent     = errors.New("the upstream has sent an event that is too large")
 )
 
+// Refused reports whether an upstream has ended a connection because it does not accept its
+// credentials: with 4401 or 4403. It would do so again.
+func Refused(err error) bool {
+	closed, ok := errors.AsType[*websocket.CloseError](err)
+	return ok && (closed.Code == CloseUnauthorized || closed.Code == CloseForbidden)
+}
+
 // upstream is the protocol on a connection to an upstream.
 type upstream struct {
 	ws       *websocket.Conn

@@ -5983,7 +5983,7 @@ export interface components {
             forward_headers?: string[] | null;
             /**
              * Format: int64
-             * @description How often a subscription that an upstream has lost is begun again, 0 to 20, after 1, 2, 4 and at most 30 seconds. Events in between are lost. Default: 0, the client gets an error.
+             * @description How often a subscription that an upstream has lost is begun again, 0 to 20, after 1, 2, 4 and at most 30 seconds. Events in between are lost. One that an upstream ends with 4401 or 4403 is not begun again. Default: 0, the client gets an error.
              */
             reconnect?: number;
             /** @description Whether clients with the same operation, variables and forwarded headers share one subscription at the upstream; where that streams by sse, clients with GraphQL connections only. Each client gets the events from when it joined. */
