@@ -82,9 +82,7 @@ var sharedBroker = sync.OnceValues(StartRabbitMQ)
 // StartRabbitMQ starts a server outside of tests. It makes a directory of its own, and
 // starts the port mapper of Erlang and the server.
 func StartRabbitMQ() (*Broker, error) {
-	const prefix = "sluice-mq-"
-	sweep("/tmp/" + prefix + "*")
-	dir, err := os.MkdirTemp("/tmp", prefix)
+	dir, err := makeDir("sluice-mq-")
 	if err != nil {
 		return nil, err
 	}
