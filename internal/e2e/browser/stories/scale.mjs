@@ -122,10 +122,15 @@ const noted = (page) =>
   page.evaluate(
     () =>
       new Promise((resolve) => {
-        const is = { painted: 0, shift: 0, blocked: 0, server: performance.getEntriesByType('navigation')[0].responseStart - performance.getEntriesByType('navigation')[0].requestStart };
+        const is = { painted: 0, shift: 0, moved: [], blocked: 0, server: performance.getEntriesByType('navigation')[0].responseStart - performance.getEntriesByType('navigation')[0].requestStart };
         const see = (type, add) => new PerformanceObserver((list) => list.getEntries().forEach(add)).observe({ type, buffered: true });
         see('largest-contentful-paint', (one) => (is.painted = one.startTime));
-        see('layout-shift', (one) => (is.shift += one.hadRecentInput ? 0 : one.value));
+        const box = (at) => `${Math.round(at.x)},${Math.round(at.y)} ${Math.round(at.width)}x${Math.round(at.height)}`;
+        see('layout-shift', (one) => {
+          if (one.hadRecentInput) return;
+          is.shift += one.value;
+          is.moved.push(...one.sources.map((from) => `${from.node?.nodeName ?? 'what is gone'}.${from.node?.className ?? ''} from ${box(from.previousRect)} to ${box(from.currentRect)}`));
+        });
         see('longtask', (one) => (is.blocked += one.duration));
         const look = () => (is.painted > 0 ? setTimeout(() => resolve(is)) : requestAnimationFrame(look)); // what is buffered comes as tasks
         look();
@@ -192,7 +197,8 @@ figures('Figures', async ({ t, page, context, signIn, open }) => {
   say(`${cold}, heading`, both(starts.map((one) => one.took)));
   say(`${cold}, largest paint`, both(starts.map((one) => one.painted)));
   say(`${cold}, main thread in long tasks`, both(starts.map((one) => one.blocked)));
-  say(`${cold}, layout shift`, Math.max(...starts.map((one) => one.shift)).toFixed(3));
+  const shaken = starts.reduce((worst, one) => (one.shift > worst.shift ? one : worst));
+  say(`${cold}, layout shift`, `${shaken.shift.toFixed(3)} ${shaken.moved.join('; ')}`);
   say('first page', `${sum('.js')} KiB of scripts, ${sum('.css')} KiB of styles, ${assets.length} assets`);
   await machine();
 

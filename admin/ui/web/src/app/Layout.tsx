@@ -42,20 +42,24 @@ export function Layout({ ready }: { ready: boolean }) {
         {t.skip}
       </a>
       <header className={css.top}>
-        <Button className={css.burger} kind="quiet" aria-label={t.nav.menu} aria-expanded={menu} aria-controls="nav" onClick={() => setMenu(!menu)}>
-          <MenuIcon size={18} aria-hidden />
-        </Button>
-        <Link className={css.brand} to="/">
-          <Mark />
-          {t.product}
-        </Link>
+        <div className={css.start}>
+          <Button className={css.burger} kind="quiet" aria-label={t.nav.menu} aria-expanded={menu} aria-controls="nav" onClick={() => setMenu(!menu)}>
+            <MenuIcon size={18} aria-hidden />
+          </Button>
+          <Link className={css.brand} to="/">
+            <Mark />
+            {t.product}
+          </Link>
+        </div>
         <button type="button" className={css.search} onClick={() => setOpen('palette')} aria-haspopup="dialog">
           <Search size={16} aria-hidden />
           <span>{t.top.palette}</span>
           <kbd>{modKey}K</kbd>
         </button>
-        <Status />
-        <UserMenu onHelp={() => setOpen('help')} />
+        <div className={css.end}>
+          <Status />
+          <UserMenu onHelp={() => setOpen('help')} />
+        </div>
       </header>
       <Navigation open={menu} path={path} />
       <main id="main" className={css.main} ref={main} tabIndex={-1}>
@@ -164,8 +168,9 @@ function UserMenu({ onHelp }: { onHelp: () => void }) {
 const groups = ['', 'gateway', 'portal', 'insight', 'system'] as const;
 
 function Navigation({ open, path }: { open: boolean; path: string }) {
-  const { role } = useUser();
-  const shown = areas.filter((area) => area.label && roleAllows(role, area.role ?? 'viewer'));
+  const user = useUser();
+  // Until the role is known there are no items: those that come later would move others.
+  const shown = user.id ? areas.filter((area) => area.label && roleAllows(user.role, area.role ?? 'viewer')) : [];
   return (
     <nav id="nav" className={css.nav} aria-label={t.nav.label} data-open={open || undefined}>
       <div className={css.navInner}>

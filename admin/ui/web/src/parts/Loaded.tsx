@@ -4,13 +4,13 @@ import { ErrorPanel, StaleNote } from './ErrorPanel';
 import { Skeleton } from './Skeleton';
 import { ago } from './Time';
 
-/** Draws what was read: a skeleton before, an error in its place, or the data with its age. */
-export function Loaded<T>(p: { query: UseQueryResult<T>; what?: string; lines?: number; children: (data: T) => ReactNode }) {
+/** Draws what was read: a skeleton or what `waiting` is before, an error in its place, or the data with its age. */
+export function Loaded<T>(p: { query: UseQueryResult<T>; what?: string; lines?: number; waiting?: ReactNode; children: (data: T) => ReactNode }) {
   const { query } = p;
   const retry = () => void query.refetch();
   if (query.data === undefined) {
     if (query.isError) return <ErrorPanel failure={query.error} what={p.what} retry={retry} auto />;
-    return <Skeleton lines={p.lines} />;
+    return p.waiting ?? <Skeleton lines={p.lines} />;
   }
   return (
     <>

@@ -11,6 +11,7 @@ import { Link } from '../../parts/Link';
 import { Loaded } from '../../parts/Loaded';
 import { Needs } from '../../parts/Needs';
 import { Page } from '../../parts/Page';
+import { Skeleton } from '../../parts/Skeleton';
 import { Time } from '../../parts/Time';
 import { duration, number, short } from '../../text/en';
 import { areas } from '..';
@@ -27,16 +28,22 @@ function To({ area, to, children }: { area: string; to: string; children: ReactN
 }
 
 function Home() {
+  const first = useFirstSteps();
+  const waiting = first.data === undefined && !first.isError;
+  // The rest is read meanwhile, but not drawn: the checklist would move it.
   return (
     <Page title={text.title}>
-      <Checklist />
-      <Tiles />
-      <Cards>
-        <NeedsYou />
-        <Gateways />
-        <Refusals />
-        <Changes />
-      </Cards>
+      {waiting && <Skeleton lines={6} />}
+      <div hidden={waiting} className={css.all}>
+        <Checklist done={first.data} />
+        <Tiles />
+        <Cards>
+          <NeedsYou />
+          <Gateways />
+          <Refusals />
+          <Changes />
+        </Cards>
+      </div>
     </Page>
   );
 }
@@ -75,7 +82,7 @@ function Tiles() {
   const minutes = useRead(['usage', 'minutes'], (signal) => usage('/api/usage', { step: 'minute', page_size: 60 }, signal), { on: ['usage_until'] });
   return (
     <section aria-label={text.hour}>
-      <Loaded query={totals} what={text.hour} lines={2}>
+      <Loaded query={totals} what={text.hour} waiting={<div className={cx(css.tiles, css.waiting)} />}>
         {({ totals: all }) => {
           const hits = minutes.data ? byMinute(minutes.data, (row) => row.hits) : [];
           const errors = minutes.data ? byMinute(minutes.data, (row) => row.errors) : [];
@@ -283,9 +290,16 @@ function Changes() {
   );
 }
 
-/** The checklist of the first run: it ticks itself off, and goes when all is done. */
-function Checklist() {
-  const state = useRead(
+interface FirstSteps {
+  api: boolean;
+  /** The API, if there is one only. */
+  only: string | undefined;
+  key: boolean;
+  call: boolean;
+}
+
+const useFirstSteps = () =>
+  useRead<FirstSteps>(
     ['home', 'first'],
     async (signal) => {
       const [apis, keys, calls] = await Promise.all([
@@ -297,7 +311,9 @@ function Checklist() {
     },
     { on: ['revision', 'usage_until'], every: 5_000 },
   );
-  const done = state.data;
+
+/** The checklist of the first run: it ticks itself off, and goes when all is done. */
+function Checklist({ done }: { done: FirstSteps | undefined }) {
   if (!done || (done.api && done.key && done.call)) return null;
   const steps = [
     { name: 'api', done: done.api, label: text.checklist.api, help: text.checklist.apiHelp, area: 'apis', to: '/apis/new', verb: text.checklist.newAPI },
