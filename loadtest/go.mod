@@ -4,6 +4,7 @@ go 1.26.4
 
 require (
 	github.com/fasthttp/websocket v1.5.12
+	github.com/rabbitmq/amqp091-go v1.16.0
 	github.com/sluicegate/sluice v0.0.0
 	github.com/valyala/fasthttp v1.74.0
 )
@@ -35,6 +36,9 @@ require (
 	github.com/influxdata/go-syslog/v3 v3.0.0 // indirect
 	github.com/itchyny/gojq v0.12.19 // indirect
 	github.com/itchyny/timefmt-go v0.1.8 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.12.0 // indirect
 	github.com/jmespath/go-jmespath v0.4.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/klauspost/pgzip v1.2.6 // indirect

@@ -32,6 +32,7 @@ type running struct {
 	unshed   func(ctx context.Context, b *bench) (*running, error) // starts one that sheds nothing; nil: this one sheds nothing
 	request  func(dst []byte, n uint64) []byte                     // nil: a plain GET
 	anew     bool                                                  // it closes idle connections while others take turns
+	body     []byte                                                // of its responses; nil: that of the upstream
 	profiles string                                                // address of the gateway's profiles, "": it has none
 	dir      string                                                // of a gateway's files
 	took     time.Duration                                         // from the start of a gateway until it served
@@ -129,6 +130,9 @@ func (b *bench) path() string { return "/bench/" + b.body }
 func (b *bench) plan(r *running, conns int) load.Plan {
 	body, _ := answer.Body([]byte(b.path()))
 	p := load.Plan{Addr: r.addr, Conns: conns, Request: r.request, Anew: r.anew, Want: answer.Want{Status: 200, Body: body}}
+	if r.body != nil {
+		p.Want.Body = r.body
+	}
 	if p.Request == nil {
 		plain := []byte(b.head(r.addr) + "\r\n")
 		p.Request = func(dst []byte, _ uint64) []byte { return append(dst, plain...) }

@@ -133,6 +133,7 @@ var measurements = map[string]func(context.Context, *bench) error{
 	"scale":     measureScale,
 	"graphql":   measureGraphQL,
 	"reloads":   measureReloads,
+	"streams":   measureStreams,
 }
 
 // bench is one run of this command.

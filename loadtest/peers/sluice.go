@@ -31,6 +31,8 @@ type setup struct {
 
 	graphql bool // the API is a GraphQL API
 
+	streams map[string]any // of the API; nil: it has an upstream
+
 	live     bool // the API is one of subscriptions
 	share    bool // equal ones share an upstream's
 	profiled bool // the program is the one with profiles
@@ -92,7 +94,12 @@ func startSluice(s setup) func(context.Context, *bench) (*running, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := awaitAPI(ctx, addr, apiID(0)); err != nil {
+		if s.streams == nil {
+			err = awaitAPI(ctx, addr, apiID(0))
+		} else {
+			err = awaitStream(ctx, r)
+		}
+		if err != nil {
 			r.stop()
 			return nil, fmt.Errorf("%w\n%s", err, r.process.Log())
 		}
@@ -240,6 +247,9 @@ func (b *bench) writeAPIs(s setup, apps string) error {
 		}
 		if s.live && i == 0 {
 			api["graphql"] = streaming(s.share)
+		}
+		if s.streams != nil && i == 0 {
+			api["x-svc-streaming"] = map[string]any{"streams": s.streams}
 		}
 		if err := writeAPI(apps, id, api); err != nil {
 			return err
