@@ -39,13 +39,13 @@ func measureStreams(ctx context.Context, b *bench) error {
 	if err := declare(broker.Addr); err != nil {
 		return err
 	}
-	started, err := b.startAll(ctx, []contender{
+	started, err := b.startAll(ctx, b.chosen([]contender{
 		{"fasthttp and amqp091-go", startAMQP(broker.Addr)},
 		{"fasthttp and amqp091-go, again", startAMQP(broker.Addr)},
 		{"Sluice, keyless", startStream(broker.Addr, setup{})},
 		{"Sluice, token + policy + rate + quota", startStream(broker.Addr, setup{keys: someKeys})},
 		{"Sluice, keyless, with a mapping", startStream(broker.Addr, setup{}, map[string]any{"mapping": "root = this\nroot.seen = true"})},
-	})
+	}))
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,10 @@ func measureStreams(ctx context.Context, b *bench) error {
 	defer profiling.Wait()
 	for i, r := range started {
 		if r.profiles != "" {
-			profiling.Go(func() { b.saveProfile(r, fmt.Sprintf("streams-%d.cpu", i), "profile?seconds=20") })
+			profiling.Go(func() {
+				b.saveProfile(r, fmt.Sprintf("streams-%d.cpu", i), "profile?seconds=10")
+				b.saveProfile(r, fmt.Sprintf("streams-%d.allocs", i), "allocs")
+			})
 		}
 	}
 	turns, err := b.rotate(ctx, started)

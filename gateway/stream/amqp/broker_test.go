@@ -18,7 +18,7 @@ import (
 // to read from its publishers.
 func TestABrokerThatTakesNothingMakesNoMessageFail(t *testing.T) {
 	b, name := ownBroker(t), names(t)
-	exchange, topic := name("x"), "orders"
+	exchange, topic := name("x"), stream.NewID()
 	pool := testPool(t)
 	to, in, out := newFlow(), site(t), site(t)
 	input(t, pool, &streams.BrokerInput{Servers: servers(b.Addr, exchange), Topics: []string{topic}, ConsumerGroup: "g"}, in, to)
@@ -33,6 +33,12 @@ func TestABrokerThatTakesNothingMakesNoMessageFail(t *testing.T) {
 	}
 	wait.Until(t, "the output has demand", o.Demand().On)
 	b.Control(t, "set_vm_memory_high_watermark", "0")
+	cleared := false
+	t.Cleanup(func() {
+		if !cleared {
+			b.Control(t, "set_vm_memory_high_watermark", "0.6")
+		}
+	})
 	put(0, 1)
 	wait.Until(t, "the output waits", phase(out, stream.Waiting))
 	if o.Demand().On() {
@@ -44,6 +50,7 @@ func TestABrokerThatTakesNothingMakesNoMessageFail(t *testing.T) {
 	put(1, total)
 	attempts := out.State.Attempts.Load()
 	b.Control(t, "set_vm_memory_high_watermark", "0.6")
+	cleared = true
 	for range total {
 		select {
 		case err := <-settled:
@@ -122,6 +129,137 @@ func TestAQueueOfOtherArgumentsFailsOnce(t *testing.T) {
 	defer cancel()
 	connector.Stop(ctx)
 	connector.Close()
+}
+
+// TestWithoutDemandNoMessageIsHeld: the broker closes channels that hold messages for too
+// long, and counts each time that it delivers one.
+func TestWithoutDemandNoMessageIsHeld(t *testing.T) {
+	b, name := ownBroker(t), names(t)
+	b.Control(t, "eval", "application:set_env(rabbit, consumer_timeout, 1000), application:set_env(rabbit, channel_tick_interval, 100).")
+	t.Cleanup(func() {
+		b.Control(t, "eval", "application:set_env(rabbit, consumer_timeout, 1800000), application:set_env(rabbit, channel_tick_interval, 60000).")
+	})
+	exchange, topic := name("x"), stream.NewID()
+	pool, to, in := testPool(t), newFlow(), site(t)
+	const total = 100
+	input(t, pool, &streams.BrokerInput{Servers: servers(b.Addr, exchange), Topics: []string{topic}, ConsumerGroup: "g"}, in, to)
+	wait.Until(t, "the input runs", phase(in, stream.Running))
+	to.demand.Set(false)
+	wait.Until(t, "the input waits", phase(in, stream.Waiting))
+	// Demand that comes and goes has messages delivered, and handed back.
+	to.take = func(taken) bool { return false }
+	o := output(t, pool, &streams.BrokerOutput{Servers: servers(b.Addr, exchange), Topic: streams.Template(topic)}, site(t))
+	for i := range total {
+		if err := write(t, o, message(numbered(i), "x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to.demand.Set(true)
+	wait.Until(t, "the input runs", phase(in, stream.Running))
+	to.demand.Set(false)
+	wait.Until(t, "the input waits", phase(in, stream.Waiting))
+	wait.Until(t, "all messages are back", func() bool { return ready(t, b.Addr, "svc.g."+topic) == total })
+	// A channel that holds messages is closed by now: this one is what the broker does so to.
+	probe := side(t, b.Addr)
+	if _, err := probe.QueueDeclare("probe", false, true, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := probe.PublishWithContext(t.Context(), "", "probe", false, false, amqp.Publishing{}); err != nil {
+		t.Fatal(err)
+	}
+	closed := probe.NotifyClose(make(chan *amqp.Error, 1))
+	if _, err := probe.Consume("probe", "", false, false, false, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-closed:
+		if err == nil || err.Code != amqp.PreconditionFailed {
+			t.Fatalf("the channel that holds a message ended with %v", err)
+		}
+	case <-time.After(within):
+		t.Fatal("the broker has not closed the channel that holds a message")
+	}
+	if n := in.State.Attempts.Load(); n != 1 {
+		t.Errorf("the input was connected %d times; last error: %v", n, lastOf(in))
+	}
+	to.take = nil
+	to.demand.Set(true)
+	seen := make(map[string]bool)
+	for range total { // the broker does not keep the order of what is handed back
+		m := to.next(t)
+		if seen[m.ID] || m.Attempt > 2 {
+			t.Fatalf("message %s, attempt %d, seen before: %t", m.ID, m.Attempt, seen[m.ID])
+		}
+		seen[m.ID] = true
+		m.settle(nil)
+	}
+}
+
+func lastOf(s *stream.Site) error {
+	_, err := s.State.Last()
+	return err
+}
+
+// TestAKilledBrokerLosesNothingThatItConfirmed: it is killed twice under load, and started
+// again.
+func TestAKilledBrokerLosesNothingThatItConfirmed(t *testing.T) {
+	b, name := ownBroker(t), names(t)
+	const total, window, kills = 6000, 128, 2
+	exchange, topic := name("x"), stream.NewID()
+	pool, to, in := testPool(t), newFlow(), site(t)
+	in.MaxInFlight = window
+	got := make(chan string, 2*total)
+	to.take = func(m taken) bool {
+		got <- m.ID
+		m.settle(nil)
+		return true
+	}
+	input(t, pool, &streams.BrokerInput{Servers: servers(b.Addr, exchange), Topics: []string{topic}, ConsumerGroup: "g"}, in, to)
+	wait.Until(t, "the input runs", phase(in, stream.Running))
+	b.SaveQueues(t)
+	o := output(t, pool, &streams.BrokerOutput{Servers: servers(b.Addr, exchange), Topic: streams.Template(topic), MaxInFlight: window}, site(t))
+	free, settled := make(chan struct{}, window), make(chan error, total)
+	go func() {
+		for i := range total {
+			free <- struct{}{}
+			o.Write(message(numbered(i), "x"), func(err error) {
+				settled <- err
+				<-free
+			})
+		}
+	}()
+	failures, confirmed, killed := 0, 0, 0
+	seen := make(map[string]int)
+	for deadline := time.After(3 * within); confirmed+failures < total || len(seen) < confirmed; {
+		select {
+		case id := <-got:
+			seen[id]++
+		case err := <-settled:
+			if err != nil {
+				failures++
+				t.Errorf("settled with %v", err)
+			} else {
+				confirmed++
+			}
+			if killed < kills && confirmed >= (killed+1)*total/(kills+1) {
+				killed++
+				b.Kill()
+				if err := b.Start(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		case <-deadline:
+			t.Fatalf("%d confirmed, %d received", confirmed, len(seen))
+		}
+	}
+	duplicates := 0
+	for _, n := range seen {
+		duplicates += n - 1
+	}
+	if bound := kills * 2 * window; duplicates > bound {
+		t.Errorf("%d duplicates, more than %d", duplicates, bound)
+	}
+	t.Logf("published %d, confirmed %d, received %d, lost 0, duplicates %d", total, confirmed, len(seen), duplicates)
 }
 
 func TestOutputsShareAConnection(t *testing.T) {

@@ -191,5 +191,6 @@ func numbered(i int) string { return fmt.Sprintf("m%06d", i) }
 // broker returns the server that tests share.
 func broker(t testing.TB) *testenv.Broker { return testenv.RabbitMQ(t) }
 
-// ownBroker returns a server that the test may kill and change.
-func ownBroker(t testing.TB) *testenv.Broker { return testenv.OwnRabbitMQ(t) }
+// ownBroker returns a server that the test may kill and change, if it undoes that: tests of
+// this package do not run side by side.
+func ownBroker(t testing.TB) *testenv.Broker { return broker(t) }

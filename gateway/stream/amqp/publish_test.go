@@ -112,6 +112,7 @@ func TestWhatCannotBePublishedIsRefusedAtOnce(t *testing.T) {
 func TestAMessageTheBrokerFindsTooLargeIsSettledAndOthersGoOn(t *testing.T) {
 	b := ownBroker(t)
 	b.Control(t, "eval", "application:set_env(rabbit, max_message_size, 1000).")
+	t.Cleanup(func() { b.Control(t, "eval", "application:set_env(rabbit, max_message_size, 134217728).") })
 	name := names(t)
 	o := output(t, testPool(t), &streams.BrokerOutput{Servers: servers(b.Addr, name("x")), Topic: "a", DropUnroutable: true}, site(t))
 	err := write(t, o, message("large", strings.Repeat("x", 2000)))

@@ -79,9 +79,9 @@ func (m *metadata) add(name, value string) {
 	m.all = append(m.all, stream.Meta{Name: name, Value: value})
 }
 
-// sent adds what the client has written.
+// sent adds what the client has written, under a name that is lower-case.
 func (m *metadata) sent(name, value string, hidden []string) {
-	if name = strings.ToLower(name); name != "" && !strings.HasPrefix(name, reserved) && !slices.Contains(hidden, name) {
+	if name != "" && !strings.HasPrefix(name, reserved) && !slices.Contains(hidden, name) {
 		m.add(name, value)
 	}
 }
@@ -104,11 +104,13 @@ func (k *known) metaOf(ex *pipeline.Exchange, path []stream.Meta) []stream.Meta 
 	m.add(reserved+"remote_ip", ex.Client.String())
 	m.add(reserved+"user_agent", string(ex.Call.Get(wire.NameUserAgent)))
 	for _, p := range path {
-		m.sent(p.Name, p.Value, nil)
+		m.sent(strings.ToLower(p.Name), p.Value, nil)
 	}
+	lines := string(ex.Call.Lines) // one copy, of which names and values are parts
+	names := lowered(lines)
 	for i := range ex.Call.Fields {
 		f := &ex.Call.Fields[i]
-		m.sent(string(ex.Call.NameOf(f)), string(ex.Call.ValueOf(f)), hidden.headers)
+		m.sent(names[f.Start:f.Colon], lines[f.From:f.To], hidden.headers)
 	}
 	for query := ex.Call.Query; len(query) > 0 && len(m.all) < maxMeta; {
 		var one []byte
@@ -117,10 +119,24 @@ func (k *known) metaOf(ex *pipeline.Exchange, path []stream.Meta) []stream.Meta 
 		plain, err := url.QueryUnescape(string(name))
 		text, err2 := url.QueryUnescape(string(value))
 		if err == nil && err2 == nil {
-			m.sent(plain, text, hidden.params)
+			m.sent(strings.ToLower(plain), text, hidden.params)
 		}
 	}
 	return m.all
+}
+
+// lowered returns a text with its ASCII letters lower-case, at the same places.
+func lowered(text string) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	for i := range len(text) {
+		c := text[i]
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }
 
 // maxID is the longest id of a message that a client chooses, in bytes.

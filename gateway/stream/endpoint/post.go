@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -36,9 +37,18 @@ var (
 const retryAfter = 1
 
 // A waiting request is settled at most once, and perhaps when it does not wait any more.
-type waiting chan error
+type waiting struct {
+	settled chan error
+	settle  func(err error)
+	timer   *time.Timer
+}
 
-func (w waiting) settle(err error) { w <- err }
+// resting keeps those that were settled: nothing refers to them any more.
+var resting = sync.Pool{New: func() any {
+	w := &waiting{settled: make(chan error, 1), timer: time.NewTimer(0)}
+	w.settle = func(err error) { w.settled <- err }
+	return w
+}}
 
 // serve takes the message of a request and answers once it is settled.
 func (in *Input) serve(ex *pipeline.Exchange, path []stream.Meta) pipeline.Verdict {
@@ -60,16 +70,18 @@ func (in *Input) serve(ex *pipeline.Exchange, path []stream.Meta) pipeline.Verdi
 		return ex.Reject(refused)
 	}
 	m := &stream.Message{ID: id, Body: body, Meta: in.known.metaOf(ex, path), At: time.Now(), Attempt: 1, Reply: new(stream.Reply)}
-	w := make(waiting, 1)
-	timer := time.NewTimer(in.timeout)
-	defer timer.Stop()
-	if refused := in.offer(m, w.settle, timer.C); refused != nil {
+	w := resting.Get().(*waiting)
+	w.timer.Reset(in.timeout)
+	if refused := in.offer(m, w.settle, w.timer.C); refused != nil {
+		w.timer.Stop()
 		return again(ex, refused)
 	}
 	select {
-	case err := <-w:
+	case err := <-w.settled:
+		w.timer.Stop()
+		resting.Put(w)
 		return in.answer(ex, m, err)
-	case <-timer.C:
+	case <-w.timer.C:
 		return ex.Reject(unsettled)
 	}
 }

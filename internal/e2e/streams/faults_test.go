@@ -197,6 +197,7 @@ func TestAMessageBrokerThatIsKilledLosesNothing(t *testing.T) { // alone, becaus
 	b := testenv.RabbitMQ(t)
 	g := newGateway(t, nil, throughBroker(newTopic(t, b)))
 	g.up("orders", "feed", "consume", "input")
+	b.SaveQueues(t)
 	(&tally{t: t, total: messages(t, 1500)}).through(g, "/orders/in", "/orders/feed", 2*window, func() {
 		b.Kill()
 		if err := b.Start(); err != nil {
@@ -228,6 +229,54 @@ func TestAJournalLosesNothingItAcknowledged(t *testing.T) {
 		g.Kill()
 		g.StartReady()
 	})
+}
+
+// TestABrokerWithAnAlarmHasClientsTryAgain: one whose disk is full takes nothing.
+func TestABrokerWithAnAlarmHasClientsTryAgain(t *testing.T) { // alone, because others use the broker
+	b := testenv.RabbitMQ(t)
+	g := newGateway(t, nil, throughBroker(newTopic(t, b)))
+	g.up("orders", "feed", "consume", "input")
+	l := g.listen("/orders/feed")
+	g.post(200, "/orders/in", "before")
+	if e := l.next(); e.data != "before" {
+		t.Fatal(e)
+	}
+	b.Control(t, "set_disk_free_limit", "1000000GB")
+	cleared := false
+	t.Cleanup(func() {
+		if !cleared {
+			b.Control(t, "set_disk_free_limit", "1MB")
+		}
+	})
+	// The broker says so to those that publish: the message that learns of it may arrive.
+	rig.Eventually(t, "an answer 503", func() error {
+		got, err := rig.Send(http.MethodPost, g.Traffic+"/orders/in", "during")
+		return rig.Want(503, got, err)
+	})
+	got := g.post(503, "/orders/in", "refused")
+	if got.Header.Get("Retry-After") != "1" {
+		t.Errorf("answer %s", got)
+	}
+	before := g.resident()
+	for range 200 {
+		if got := rig.Call(t, http.MethodGet, g.Traffic+"/orders/none", nil); got.Status != 404 {
+			t.Fatal(got)
+		}
+	}
+	if more := g.resident() - before; more > 64<<20 {
+		t.Errorf("the gateway has %.0f MiB more", more/(1<<20))
+	}
+	b.Control(t, "set_disk_free_limit", "1MB")
+	cleared = true
+	rig.Eventually(t, "an answer 200", func() error {
+		got, err := rig.Send(http.MethodPost, g.Traffic+"/orders/in", "after")
+		return rig.Want(200, got, err)
+	})
+	for e := l.next(); e.data != "after"; e = l.next() {
+		if e.data != "during" {
+			t.Errorf("event %+v", e)
+		}
+	}
 }
 
 // TestAChangedStreamLeavesOthersAlone: in the middle of their traffic.
