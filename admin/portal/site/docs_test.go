@@ -31,7 +31,7 @@ const ordersDocument = `{"openapi":"3.0.3","info":{"title":"Orders","version":"1
 func TestTheReferenceIsCutToThePlan(t *testing.T) {
 	b := start(t)
 	b.Call("POST", "/api/portal/policies", b.admin, `{"id":"narrow","name":"Narrow","state":"active","rate":10,"per":1,"access_rights":{"orders":{"api_id":"orders","versions":["Default"],
-		"allowed_urls":[{"url":"^/orders/list$","methods":["GET"]},{"url":"^/orders/item/[0-9]+$","methods":["GET"]}]}}}`).Want(200)
+		"allowed_urls":[{"url":"^/list$","methods":["GET"]},{"url":"^/item/[0-9]+$","methods":["GET"]}]}}}`).Want(200)
 	doc := b.document("orders", "openapi", ordersDocument)
 	b.entry("narrow", "Narrow", fmt.Sprintf(`,"documentation":%q`, doc))
 	b.Call("PUT", "/api/portal/catalogue/entries/gold", b.admin, fmt.Sprintf(`{"name":"Gold","show":true,"api_id":"orders","policy_id":"gold","documentation":%q}`, doc)).Want(200)
