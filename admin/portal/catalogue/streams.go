@@ -19,7 +19,8 @@ type Route struct {
 	Stream   string   `json:"stream"`
 	Methods  []string `json:"methods"`
 	Path     string   `json:"path" doc:"below the listen path; {name} stands for one segment"`
-	Takes    bool     `json:"takes" doc:"true: callers send messages; false: they receive them"`
+	Takes    bool     `json:"takes" doc:"true: callers send messages"`
+	Gives    bool     `json:"gives" doc:"true: callers receive messages"`
 	Ways     []string `json:"ways" enum:"single,events,lines,websocket" doc:"a request for each message, an answer of server-sent events, an answer with a message in each line, or WebSocket"`
 	Resume   bool     `json:"resume" doc:"true: with Last-Event-ID callers receive what came after that event"`
 	Ack      bool     `json:"ack" doc:"true: each message that a caller sends over WebSocket is answered"`
@@ -140,7 +141,7 @@ func routesOf(s *streams.Stream, admitted allowedURLs) (shown []Route) {
 			verbs = []string{"GET"}
 		}
 		shown = append(shown, Route{
-			ID: s.Name + "." + strconv.Itoa(i+1), Stream: s.Name, Methods: verbs, Path: r.Path, Takes: r.Takes, Ways: ways,
+			ID: s.Name + "." + strconv.Itoa(i+1), Stream: s.Name, Methods: verbs, Path: r.Path, Takes: r.Takes, Gives: r.Gives, Ways: ways,
 			Resume: r.Resume, Ack: r.Ack, MaxBytes: s.MaxMessageBytes,
 		})
 	}

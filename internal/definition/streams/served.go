@@ -6,7 +6,8 @@ import "slices"
 type Route struct {
 	Path   string   // below the listen path; {name} stands for one segment
 	Verbs  []string // of requests; GET where the only way is WaySocket
-	Takes  bool     // clients send messages; false: they get them
+	Takes  bool     // clients send messages
+	Gives  bool     // clients get messages; beside Takes over WebSocket alone
 	Ways   []Way    // at least one; WaySingle or WaySocket alone where clients send
 	Resume bool     // clients that send Last-Event-ID get what came after that event
 	Ack    bool     // messages over WebSocket are answered
@@ -49,15 +50,15 @@ func (c *HTTPServerOutput) Routes() []Route {
 		ofPath = []Way{WaySingle, WayEvents, WaySocket}
 	}
 	return served(
-		Route{Path: c.Path, Verbs: c.AllowedVerbs, Ways: ofPath, Resume: c.Resume, field: "path"},
-		Route{Path: c.StreamPath, Verbs: c.AllowedVerbs, Ways: ofStream, Resume: c.Resume, field: "stream_path"},
-		Route{Path: c.WSPath, Verbs: handshake, Ways: []Way{WaySocket}, field: "ws_path"},
+		Route{Path: c.Path, Verbs: c.AllowedVerbs, Gives: true, Ways: ofPath, Resume: c.Resume, field: "path"},
+		Route{Path: c.StreamPath, Verbs: c.AllowedVerbs, Gives: true, Ways: ofStream, Resume: c.Resume, field: "stream_path"},
+		Route{Path: c.WSPath, Verbs: handshake, Gives: true, Ways: []Way{WaySocket}, field: "ws_path"},
 	)
 }
 
 // Route returns what the connector serves as an input, or as an output.
 func (c *WebSocket) Route(input bool) Route {
-	return Route{Path: c.Path, Verbs: handshake, Takes: input, Ways: []Way{WaySocket}, Ack: c.Ack}
+	return Route{Path: c.Path, Verbs: handshake, Takes: input, Gives: !input, Ways: []Way{WaySocket}, Ack: c.Ack}
 }
 
 // served returns the routes that have a path.
@@ -65,7 +66,8 @@ func served(all ...Route) []Route {
 	return slices.DeleteFunc(all, func(r Route) bool { return r.Path == "" })
 }
 
-// Routes returns what the connectors of the stream serve, those of the input first.
+// Routes returns what the connectors of the stream serve, those of the input first. Two ends
+// of a WebSocket are one route.
 func (s *Stream) Routes() (all []Route) {
 	for _, c := range leaves(s.Input) {
 		if c.HTTPServerInput != nil {
@@ -79,9 +81,16 @@ func (s *Stream) Routes() (all []Route) {
 		if c.HTTPServerOutput != nil {
 			all = append(all, c.HTTPServerOutput.Routes()...)
 		}
-		if c.WebSocket != nil {
-			all = append(all, c.WebSocket.Route(false))
+		if c.WebSocket == nil {
+			continue
 		}
+		out := c.WebSocket.Route(false)
+		shared := slices.IndexFunc(all, func(in Route) bool { return in.Takes && in.Path == out.Path && in.Has(WaySocket) })
+		if shared < 0 {
+			all = append(all, out)
+			continue
+		}
+		all[shared].Gives = true
 	}
 	return all
 }

@@ -19,15 +19,15 @@ func TestRoutesOfAStream(t *testing.T) {
 		{`{"http_server":{"path":"/in"}}`, publish, "POST /in takes single"},
 		{`{"http_server":{}}`, publish, "POST /post takes single; GET /post/ws takes websocket"},
 		{`{"http_server":{"path":"/in","allowed_verbs":["POST","PUT"]}}`, publish, "POST,PUT /in takes single"},
-		{consume, `{"http_server":{"path":"/out"}}`, "GET /out single events websocket"},
-		{consume, `{"http_server":{}}`, "GET /get single; GET /get/stream events lines; GET /get/ws websocket"},
-		{consume, `{"http_server":{"path":"/a","stream_path":"/b"}}`, "GET /a single; GET /b events lines"},
-		{kept, `{"http_server":{"path":"/a","resume":true}}`, "GET /a events resume"},
-		{kept, `{"http_server":{"resume":true}}`, "GET /get/stream events resume"},
-		{`{"websocket_server":{"path":"/ws","ack":"json"}}`, `{"websocket_server":{"path":"/ws"}}`, "GET /ws takes websocket ack; GET /ws websocket"},
+		{consume, `{"http_server":{"path":"/out"}}`, "GET /out gives single events websocket"},
+		{consume, `{"http_server":{}}`, "GET /get gives single; GET /get/stream gives events lines; GET /get/ws gives websocket"},
+		{consume, `{"http_server":{"path":"/a","stream_path":"/b"}}`, "GET /a gives single; GET /b gives events lines"},
+		{kept, `{"http_server":{"path":"/a","resume":true}}`, "GET /a gives events resume"},
+		{kept, `{"http_server":{"resume":true}}`, "GET /get/stream gives events resume"},
+		{`{"websocket_server":{"path":"/ws","ack":"json"}}`, `{"websocket_server":{"path":"/ws"}}`, "GET /ws takes gives websocket ack"},
 		{
 			`{"broker":{"inputs":[{"http_server":{"path":"/a"}},` + consume + `]}}`, `{"broker":{"pattern":"fan_out","outputs":[` + publish + `,{"http_server":{"ws_path":"/b"}}]}}`,
-			"POST /a takes single; GET /b websocket",
+			"POST /a takes single; GET /b gives websocket",
 		},
 		{consume, publish, ""},
 	} {
@@ -42,7 +42,7 @@ func TestRoutesOfAStream(t *testing.T) {
 			for _, is := range []struct {
 				on   bool
 				word string
-			}{{r.Takes, " takes"}, {r.Has(streams.WaySingle), " single"}, {r.Has(streams.WayEvents), " events"}, {r.Has(streams.WayLines), " lines"}, {r.Has(streams.WaySocket), " websocket"}, {r.Resume, " resume"}, {r.Ack, " ack"}} {
+			}{{r.Takes, " takes"}, {r.Gives, " gives"}, {r.Has(streams.WaySingle), " single"}, {r.Has(streams.WayEvents), " events"}, {r.Has(streams.WayLines), " lines"}, {r.Has(streams.WaySocket), " websocket"}, {r.Resume, " resume"}, {r.Ack, " ack"}} {
 				if is.on {
 					text += is.word
 				}
