@@ -179,8 +179,12 @@ func (s *streamsView) samples(o *catalogue.Offer) (all []sample) {
 		takes bool
 		way   streams.Way
 	}{
-		{"Send a message", true, streams.WaySingle}, {"Receive server-sent events", false, streams.WayEvents}, {"Receive lines", false, streams.WayLines},
-		{"Receive one message", false, streams.WaySingle}, {"Send over WebSocket", true, streams.WaySocket}, {"Receive over WebSocket", false, streams.WaySocket},
+		{"Send a message", true, streams.WaySingle},
+		{"Receive server-sent events", false, streams.WayEvents},
+		{"Receive lines", false, streams.WayLines},
+		{"Receive one message", false, streams.WaySingle},
+		{"Send over WebSocket", true, streams.WaySocket},
+		{"Receive over WebSocket", false, streams.WaySocket},
 	} {
 		at := slices.IndexFunc(s.Routes, func(r *streamRoute) bool { return r.Takes == use.takes && r.Has(use.way) })
 		if at >= 0 {

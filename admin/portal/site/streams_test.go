@@ -114,7 +114,7 @@ func TestAMessageIsSentToAStream(t *testing.T) {
 		t.Errorf("%d calls were made", len(p.calls))
 	}
 	w.open(page+"feed.1").says("Last-Event-ID: ID_OF_THE_LAST_EVENT", "you receive what came after that event").hides("Clients share")
-	w.open(page + "mixed.1").says("Clients share the messages", "curl, one message")
+	w.open(page+"mixed.1").says("Clients share the messages", "curl, one message")
 }
 
 // Paths may have almost any character, and event types are text: both are shown as they are,
