@@ -106,6 +106,18 @@ func TestScriptsInTextsAreShownAsText(t *testing.T) {
 	w.follow("I have stored it").want(200, w.at.Path)
 }
 
+// Gateways compare allowed_urls with the path below the listen path, whether or not upstreams
+// get that.
+func TestTheReferenceIsCutByThePathBelowTheListenPath(t *testing.T) {
+	b := start(t)
+	b.Call("POST", "/api/apis", b.admin, `{"api_id":"whole","name":"Whole","use_keyless":false,"proxy":{"listen_path":"/whole/","target_url":"http://up.example","strip_listen_path":false}}`).Want(200)
+	b.Call("POST", "/api/portal/policies", b.admin, `{"id":"whole","name":"Whole","state":"active","access_rights":{"whole":{"api_id":"whole","allowed_urls":[{"url":"^/(list)?$","methods":["GET"]}]}}}`).Want(200)
+	doc := b.document("whole", "openapi", `{"openapi":"3.0.3","info":{"title":"Whole","version":"1"},"paths":{"/whole":{"get":{"responses":{}}},"/whole/list":{"get":{"responses":{}}},"/whole/item":{"get":{"responses":{}}},"/wholesale/list":{"get":{"responses":{}}}}}`)
+	b.Call("POST", "/api/portal/catalogue/entries", b.admin, fmt.Sprintf(`{"id":"whole","name":"Whole","show":true,"api_id":"whole","policy_id":"whole","documentation":%q}`, doc)).Want(201)
+	const page = "/portal/apis/whole/docs"
+	b.browser().open(page).want(200, page).says("GET /whole/list").hides("/whole/item", "/wholesale")
+}
+
 // A page is at most 40 KiB on the wire with all that it loads, but for the script of the
 // playground on its own page.
 func TestPagesAreSmall(t *testing.T) {

@@ -21,7 +21,7 @@ const eventStreams = `{
 // narrow one.
 func (b *bench) offerStreams(streams string) {
 	b.t.Helper()
-	b.Call("POST", "/api/apis", b.admin, `{"api_id":"events","name":"Events API","use_keyless":false,"auth":{"auth_header_name":"X-Key"},"proxy":{"listen_path":"/events/","strip_listen_path":true},"x-svc-streaming":{"streams":`+streams+`}}`).Want(200)
+	b.Call("POST", "/api/apis", b.admin, `{"api_id":"events","name":"Events API","use_keyless":false,"auth":{"auth_header_name":"X-Key"},"proxy":{"listen_path":"/events/","strip_listen_path":false},"x-svc-streaming":{"streams":`+streams+`}}`).Want(200)
 	for id, urls := range map[string]string{"wide": "", "narrow": `,"allowed_urls":[{"url":"^/in/[a-z]+$","methods":["POST"]},{"url":"^/mixed$","methods":["GET"]}]`} {
 		b.Call("POST", "/api/portal/policies", b.admin, fmt.Sprintf(`{"id":%q,"name":"Plan %s","state":"active","rate":10,"per":1,"access_rights":{"events":{"api_id":"events","versions":["Default"]%s}}}`, id, id, urls)).Want(200)
 		b.Call("POST", "/api/portal/catalogue/entries", b.admin, fmt.Sprintf(`{"id":%q,"name":"Events %s","show":true,"api_id":"events","policy_id":%q}`, id, id, id)).Want(201)
