@@ -102,11 +102,12 @@ func (r *request) curl() string {
 
 // webSocket returns a command that opens a WebSocket, in which every line is a message.
 func (r *request) webSocket() string {
-	code := "npx wscat -c " + shellText("ws"+strings.TrimPrefix(r.URL, "http"))
+	var code strings.Builder
+	code.WriteString("npx wscat -c " + shellText("ws"+strings.TrimPrefix(r.URL, "http")))
 	for _, h := range r.headers() {
-		code += " -H " + shellText(h[0]+": "+h[1])
+		code.WriteString(" -H " + shellText(h[0]+": "+h[1]))
 	}
-	return code
+	return code.String()
 }
 
 func (r *request) javaScript() string {

@@ -38,16 +38,17 @@ func TestRoutesOfAStream(t *testing.T) {
 		}
 		var got []string
 		for _, r := range all[0].Routes() {
-			text := strings.Join(r.Verbs, ",") + " " + r.Path
+			var text strings.Builder
+			text.WriteString(strings.Join(r.Verbs, ",") + " " + r.Path)
 			for _, is := range []struct {
 				on   bool
 				word string
 			}{{r.Takes, " takes"}, {r.Gives, " gives"}, {r.Has(streams.WaySingle), " single"}, {r.Has(streams.WayEvents), " events"}, {r.Has(streams.WayLines), " lines"}, {r.Has(streams.WaySocket), " websocket"}, {r.Resume, " resume"}, {r.Ack, " ack"}} {
 				if is.on {
-					text += is.word
+					text.WriteString(is.word)
 				}
 			}
-			got = append(got, text)
+			got = append(got, text.String())
 		}
 		if got := strings.Join(got, "; "); got != c.want {
 			t.Errorf("%s, %s: %q, not %q", c.input, c.output, got, c.want)
