@@ -1,4 +1,5 @@
 // product: --demo
+import { execFileSync } from 'node:child_process';
 import { assert, eventually, product, rest, story } from '../harness.mjs';
 
 const fits = async (page) => {
@@ -6,13 +7,20 @@ const fits = async (page) => {
   assert.ok(wide <= 1, `the page is ${wide} px wider than the window`);
 };
 
+/** The next message of the stream, by polling. */
+const receive = () =>
+  eventually('a message', async () => {
+    const answer = await fetch(`${product.gateway}/events/feed`);
+    assert.equal(answer.status, 200);
+    return answer.json();
+  });
+
 for (const [look, context] of Object.entries({ desk: { colorScheme: 'light' }, phone: { colorScheme: 'dark', viewport: { width: 390, height: 844 } } })) {
   story(
     `A developer finds the routes of event streams and sends a message: ${look}`,
     async ({ page, step, open }) => {
       const email = `${look}-streams@example.com`;
       await rest('POST', '/api/portal/developers', { email, password: 'correct horse' });
-      if (look === 'desk') await rest('POST', '/api/portal/catalogue/entries', { id: 'events', name: 'Event streams', show: true, api_id: 'demo-events', is_keyless: true });
       await step('the routes of the API', async () => {
         await open('/portal/apis/events');
         await page.getByRole('row', { name: /POST \/events\/messages Send a message/ }).waitFor();
@@ -20,6 +28,13 @@ for (const [look, context] of Object.entries({ desk: { colorScheme: 'light' }, p
         await page.getByText('Receive server-sent events', { exact: true }).click();
         await page.getByText(`curl -N '${product.gateway}/events/feed'`).waitFor();
         await fits(page);
+      });
+      await step('the first example call works when it is pasted', async () => {
+        await page.getByText('Send a message', { exact: true }).click();
+        const command = await page.getByText(`curl '${product.gateway}/events/messages'`).innerText();
+        execFileSync('sh', ['-c', `${command} --fail --silent --show-error`]);
+        const received = await receive();
+        assert.equal(received.text, 'hello');
       });
       await step('a route that gives messages', async () => {
         await page.getByRole('link', { name: '/events/feed' }).click();
@@ -39,11 +54,7 @@ for (const [look, context] of Object.entries({ desk: { colorScheme: 'light' }, p
         await page.getByLabel('Body').fill(`{"from":"${look}"}`);
         await page.getByRole('button', { name: 'Send the call' }).click();
         await page.getByRole('heading', { name: /^Answer.*200/ }).waitFor();
-        const received = await eventually('the message', async () => {
-          const answer = await fetch(`${product.gateway}/events/feed`);
-          assert.equal(answer.status, 200);
-          return answer.json();
-        });
+        const received = await receive();
         assert.equal(received.from, look);
         await fits(page);
       });
