@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegate/sluice/internal/definition/streams"
 )
 
-// A Route is a path at which streams of an API serve developers. It has nothing of what is
-// behind it.
+// A Route is a path at which a stream serves developers, without brokers, processors and
+// addresses behind it.
 type Route struct {
 	ID       string   `json:"id" doc:"name of the stream and number of the route"`
 	Stream   string   `json:"stream"`
