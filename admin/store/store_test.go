@@ -196,6 +196,41 @@ func TestRanksOfUsageAreMadeAnewAfterTheirMigration(t *testing.T) {
 	}
 }
 
+// APIs that were stored before events had a column have those that saving them would set.
+func TestEventsOfStoredStreamsAreFilledIn(t *testing.T) {
+	url := testenv.Postgres(t)
+	ctx := t.Context()
+	if _, err := Migrate(ctx, url); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, url)
+	sqlExec(t, url, "insert into orgs (id, name) values ('one', 'One')")
+	hook := func(event string) string {
+		return `{"portal_webhook":{"event_type":"` + event + `","portal_url":"https://portal.example/events","secret":"the secret of a connector"}}`
+	}
+	create(t, s, "one", parseAPI(t, `{"api_id":"a","name":"A","proxy":{"listen_path":"/a/"},"later":["\u0000","portal_webhook"],"x-svc-streaming":{"streams":{
+		"b":{"input":{"http_server":{"path":"/b"}},"output":`+hook("order.created")+`},
+		"c":{"input":{"http_server":{"path":"/c"}},"output":{"broker":{"outputs":[`+hook("order.created")+`,{"broker":{"outputs":[`+hook("order-gone")+`]}}]}},"dead_letter":`+hook("a_1")+`}}}}`))
+	create(t, s, "one", simple(t, "plain", "/plain"))
+	const events = "select events::text from apis where id = 'a'"
+	saved := one[string](t, url, events)
+	for range 2 {
+		if err := migrateTo(ctx, url, 38); err != nil {
+			t.Fatal(err)
+		}
+		sqlExec(t, url, "update apis set events = '{}'")
+		if err := migrateTo(ctx, url, 39); err != nil {
+			t.Fatal(err)
+		}
+		if got := one[string](t, url, events); got != saved || got != "{a_1,order-gone,order.created}" {
+			t.Errorf("filled in %s; saving sets %s", got, saved)
+		}
+	}
+	if n := one[int](t, url, "select count(*) from apis where events <> '{}'"); n != 1 {
+		t.Errorf("%d APIs have events", n)
+	}
+}
+
 func TestMigrationsRunOnceWhenSeveralStartTogether(t *testing.T) {
 	url := testenv.Postgres(t)
 	var all sync.WaitGroup

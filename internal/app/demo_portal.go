@@ -15,7 +15,8 @@ import (
 //go:embed demo_openapi.yaml
 var demoDescription string
 
-// demoOffer is an entry of the demo's catalogue, with its documentation.
+// demoOffer is an entry of the demo's catalogue, with its documentation if it has any. Without
+// a policy the API asks for no key.
 type demoOffer struct {
 	id, name, short, long string
 	api, policy           string
@@ -41,6 +42,10 @@ func demoOffers() []demoOffer {
 			long: "With the population, and as deep as you like. Somebody decides on each request.",
 			kind: "graphql", document: countries.Schema,
 		},
+		{
+			id: "events", name: "Messages", short: "What one sends, the others receive at once.", api: demoEvents,
+			long: "Event streams: post a message, and receive it as a server-sent event, over WebSocket or by polling. They ask for no key.",
+		},
 	}
 }
 
@@ -53,13 +58,15 @@ func (s *seeder) offer(ctx context.Context, o demoOffer) error {
 	var made struct {
 		ID string `json:"Message"`
 	}
-	document := object{"api_id": o.api, "name": o.name, "doc_type": o.kind, "documentation": base64.StdEncoding.EncodeToString([]byte(o.document))}
-	if err := s.call(ctx, http.MethodPost, "/api/portal/documentation", document, &made); err != nil {
-		return err
+	if o.document != "" {
+		document := object{"api_id": o.api, "name": o.name, "doc_type": o.kind, "documentation": base64.StdEncoding.EncodeToString([]byte(o.document))}
+		if err := s.call(ctx, http.MethodPost, "/api/portal/documentation", document, &made); err != nil {
+			return err
+		}
 	}
 	return s.call(ctx, http.MethodPost, "/api/portal/catalogue/entries", object{
 		"id": o.id, "name": o.name, "short_description": o.short, "long_description": o.long, "show": true,
-		"api_id": o.api, "policy_id": o.policy, "documentation": made.ID, "version": "v1",
+		"api_id": o.api, "policy_id": o.policy, "is_keyless": o.policy == "", "documentation": made.ID, "version": "v1",
 		"config": object{"override": true, "require_key_approval": o.approval},
 	}, nil)
 }

@@ -96,9 +96,13 @@ WHERE e.org_id = @org_id AND e.id = @id AND e.shown
     AND (e.api_id = '' OR EXISTS (SELECT 1 FROM apis a WHERE a.id = e.api_id AND a.org_id = e.org_id))
     AND (e.policy_id = '' OR EXISTS (SELECT 1 FROM policies p WHERE p.id = e.policy_id AND p.org_id = e.org_id AND p.state = 'active'));
 
--- OfferedAPIs returns what developers may know of some APIs.
+-- OfferedAPIs returns what developers may know of some APIs: auth is where credentials are
+-- found, as members of a definition.
 -- name: OfferedAPIs :many
-SELECT id, name, domain, listen_path, kind, events FROM apis WHERE org_id = @org_id AND id = ANY(@ids::text[]);
+SELECT a.id, a.name, a.domain, a.listen_path, a.kind, a.events,
+    (coalesce(legible(a.definition) #>> '{x-svc-streaming,streams}', '{}') <> '{}')::boolean AS streams,
+    json_build_object('auth', legible(a.definition) -> 'auth', 'auth_configs', legible(a.definition) -> 'auth_configs')::json AS auth
+FROM apis a WHERE a.org_id = @org_id AND a.id = ANY(@ids::text[]);
 
 -- OfferedPolicies returns those of some policies that there are.
 -- name: OfferedPolicies :many

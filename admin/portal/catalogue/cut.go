@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,34 +23,37 @@ import (
 
 // cut removes from a document what a key of the entry's policy may not call: operations
 // of OpenAPI whose paths are not allowed, with the schemas that they alone use, and
-// GraphQL fields that its rules refuse. Without a policy, or a key, everything is shown.
+// GraphQL fields that its rules refuse.
 func (s *Service) cut(ctx context.Context, org string, row *store.CatalogueEntry, shown *Documentation) error {
-	entry, err := entryOf(row)
-	if err != nil {
-		return err
-	}
-	if entry.IsKeyless || entry.PolicyID == "" || entry.APIID == "" {
-		return nil
-	}
-	_, policies, err := s.store.OfferTargets(ctx, org, []store.CatalogueEntry{*row})
-	if err != nil {
-		return err
-	}
-	policy := policies[entry.PolicyID]
-	if policy == nil { // deleted at this moment
-		return rest.NotFound(noObject)
-	}
-	may, err := accessOf(org, policy, entry.APIID)
-	if err != nil {
+	may, err := s.plan(ctx, org, row)
+	if err != nil || may == nil {
 		return err
 	}
 	switch {
 	case shown.Schema != "":
 		shown.Schema, err = cutSchema(shown.Schema, may)
 	case shown.OpenAPI != nil && len(may.AllowedURLs) > 0:
-		shown.OpenAPI, err = cutOperations(shown.OpenAPI, may)
+		shown.OpenAPI, err = cutOperations(shown.OpenAPI, may, shown.listenPath)
 	}
 	return err
+}
+
+// plan returns what a key of the entry's policy may do with its API; nil: everything, as
+// there is no policy, or no key.
+func (s *Service) plan(ctx context.Context, org string, row *store.CatalogueEntry) (*rights.Access, error) {
+	entry, err := entryOf(row)
+	if err != nil || entry.IsKeyless || entry.PolicyID == "" || entry.APIID == "" {
+		return nil, err
+	}
+	_, policies, err := s.store.OfferTargets(ctx, org, []store.CatalogueEntry{*row})
+	if err != nil {
+		return nil, err
+	}
+	policy := policies[entry.PolicyID]
+	if policy == nil { // deleted at this moment
+		return nil, rest.NotFound(noObject)
+	}
+	return accessOf(org, policy, entry.APIID)
 }
 
 // accessOf returns what a key with a policy alone may do with an API.
@@ -87,7 +91,7 @@ func cutSchema(text string, may *rights.Access) (string, error) {
 	return left, err
 }
 
-// allowedURLs are the methods and paths that a key may call.
+// allowedURLs are the methods and paths that a key may call; none: all.
 type allowedURLs []allowedURL
 
 type allowedURL struct {
@@ -111,8 +115,12 @@ var fillers = []string{"1", "a", "abc", "7f0d9b52-6b1e-4d2c-9a53-0e3c1f7a8b90", 
 
 var parameter = regexp.MustCompile(`\{[^{}/]*\}`)
 
-// allow reports whether a key may call a path, in which parameters stand in braces.
+// allow reports whether a key may call a path below the listen path, which is what gateways
+// compare. Parameters stand in braces.
 func (u allowedURLs) allow(method, path string) bool {
+	if len(u) == 0 {
+		return true
+	}
 	for _, filler := range fillers {
 		filled := parameter.ReplaceAllLiteralString(path, filler)
 		for i := range u {
@@ -131,8 +139,9 @@ func (u allowedURLs) allow(method, path string) bool {
 var operationMethods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace", "query"}
 
 // cutOperations returns a description without the operations that may not be called, and
-// without the components that none of the others uses.
-func cutOperations(text json.RawMessage, may *rights.Access) (json.RawMessage, error) {
+// without the components that none of the others uses. listen is the listen path of the API,
+// without a final slash.
+func cutOperations(text json.RawMessage, may *rights.Access, listen string) (json.RawMessage, error) {
 	allowed, err := compileAllowed(may.AllowedURLs)
 	if err != nil {
 		return nil, err
@@ -155,7 +164,7 @@ func cutOperations(text json.RawMessage, may *rights.Access) (json.RawMessage, e
 		left, operations := members{}, 0
 		for _, m := range item {
 			isOperation := slices.Contains(operationMethods, m.name)
-			if isOperation && !allowed.allow(strings.ToUpper(m.name), prefix+path.name) {
+			if isOperation && !allowed.allow(strings.ToUpper(m.name), below(prefix+path.name, listen)) {
 				continue
 			}
 			if isOperation {
@@ -173,6 +182,14 @@ func cutOperations(text json.RawMessage, may *rights.Access) (json.RawMessage, e
 		return nil, err
 	}
 	return doc.write(), nil
+}
+
+// below returns the part of a path behind a listen path. One that is elsewhere stays whole.
+func below(path, listen string) string {
+	if rest, found := strings.CutPrefix(path, listen); found && (rest == "" || rest[0] == '/') {
+		return cmp.Or(rest, "/")
+	}
+	return path
 }
 
 // prefixOf returns the path that a description's paths are below.

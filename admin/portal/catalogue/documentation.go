@@ -20,6 +20,8 @@ type Documentation struct {
 	HTML    string          `json:"html,omitempty" doc:"of markdown"`
 	Schema  string          `json:"schema,omitempty" doc:"of graphql: the schema definition language"`
 	OpenAPI json.RawMessage `json:"openapi,omitempty" doc:"of openapi: the description; every description in it is HTML"`
+
+	listenPath string // of the API, without a final slash
 }
 
 // Show returns a cleaned document with the gateway's addresses of an API, "" for the
@@ -45,7 +47,7 @@ func (s *Documents) Show(ctx context.Context, org, id, api string) (*Documentati
 	for _, origin := range place.origins {
 		text = clean.HideOrigin(text, origin)
 	}
-	shown := &Documentation{ID: row.ID, Name: row.Name, Kind: row.Kind}
+	shown := &Documentation{ID: row.ID, Name: row.Name, Kind: row.Kind, listenPath: place.listenPath}
 	switch clean.Kind(row.Kind) {
 	case clean.OpenAPI:
 		shown.OpenAPI, err = place.openAPI(text)
@@ -71,9 +73,11 @@ func (s *Documents) renew(ctx context.Context, org string, row *store.CleanDocum
 // A place is where developers reach an API, and what they must not know of it.
 type place struct {
 	host    string // "": the gateway's
-	path    string // begins with a slash and does not end with one; "" for the root
+	path    string // that operations are below: begins with a slash and does not end with one; "" for the root
 	origins []string
 	known   bool
+
+	listenPath string // like path
 }
 
 // placeOf returns the place of an API; one that is not there has none.
@@ -96,13 +100,16 @@ func (s *Documents) placeOf(ctx context.Context, org, api string) (*place, error
 			Strip  bool   `json:"strip_listen_path"`
 			Listen string `json:"listen_path"`
 		} `json:"proxy"`
+		Streaming struct {
+			Streams map[string]json.RawMessage `json:"streams"`
+		} `json:"x-svc-streaming"`
 	}
 	if err := json.Unmarshal(row.Definition, &def); err != nil {
 		return nil, fmt.Errorf("reading API %s: %w", api, err)
 	}
-	p.known, p.host = true, row.Domain
-	if def.Proxy.Strip { // otherwise the paths of the upstream include the listen path
-		p.path = strings.TrimRight(def.Proxy.Listen, "/")
+	p.known, p.host, p.listenPath = true, row.Domain, strings.TrimRight(def.Proxy.Listen, "/")
+	if def.Proxy.Strip || len(def.Streaming.Streams) > 0 { // otherwise the paths of the upstream include the listen path
+		p.path = p.listenPath
 	}
 	p.hide(def.Proxy.Target)
 	p.hide(def.Proxy.Others)

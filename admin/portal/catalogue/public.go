@@ -3,6 +3,7 @@ package catalogue
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/admin/portal/model"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
 )
 
 // An Offer is an entry as developers see it, without details of the API's operation.
@@ -22,6 +24,7 @@ type Offer struct {
 	Version          string            `json:"version"`
 	Fields           map[string]string `json:"fields"`
 	AuthType         string            `json:"auth_type" doc:"authToken, basic or oauth"`
+	AuthHeader       string            `json:"auth_header" doc:"the header field in which gateways look for the credential"`
 	IsKeyless        bool              `json:"is_keyless" doc:"true: the API asks for no key, and there is nothing to request"`
 
 	APIID      string `json:"api_id"`
@@ -29,6 +32,8 @@ type Offer struct {
 	Domain     string `json:"domain" doc:"of the API; empty: every one of the gateway"`
 	ListenPath string `json:"listen_path" doc:"where the gateway serves the API"`
 	IsGraphQL  bool   `json:"is_graphql" doc:"true: the API has a schema and can be tried in the playground"`
+
+	HasStreams bool `json:"has_streams" doc:"true: the API serves event streams; its routes are listed at /routes"`
 
 	Events []string `json:"events" doc:"types of events of the API's streams, which webhooks of developers can subscribe to"`
 
@@ -209,7 +214,10 @@ func (s *Service) offers(ctx context.Context, org string, config *model.Configur
 		o := offerOf(e, Override(config, e))
 		if api := apis[e.APIID]; api != nil {
 			o.APIName, o.Domain, o.ListenPath, o.IsGraphQL = api.Name, api.Domain, api.ListenPath, api.Kind == "graphql"
-			o.Events = api.Events
+			o.Events, o.HasStreams = api.Events, api.Streams
+			if o.AuthHeader, err = authHeader(api, o.AuthType); err != nil {
+				return nil, err
+			}
 		}
 		if policy := policies[e.PolicyID]; policy != nil {
 			o.PolicyName = policy.Name
@@ -222,6 +230,15 @@ func (s *Service) offers(ctx context.Context, org string, config *model.Configur
 	return all, nil
 }
 
+// authHeader returns the header field in which an API has a kind of credential.
+func authHeader(row *store.OfferedAPI, kind string) (string, error) {
+	api := new(definition.API)
+	if err := json.Unmarshal(row.Auth, api); err != nil {
+		return "", fmt.Errorf("reading where API %s has credentials: %w", row.ID, err)
+	}
+	return api.Place(kind).Header(), nil
+}
+
 func offerOf(e *model.Entry, config *model.Configuration) *Offer {
 	fields := e.Fields
 	if fields == nil {
@@ -229,7 +246,7 @@ func offerOf(e *model.Entry, config *model.Configuration) *Offer {
 	}
 	return &Offer{
 		ID: e.ID, Name: e.Name, ShortDescription: e.ShortDescription, LongDescription: e.LongDescription,
-		Version: e.Version, Fields: fields, AuthType: cmp.Or(e.AuthType, "authToken"), IsKeyless: e.IsKeyless,
+		Version: e.Version, Fields: fields, AuthType: cmp.Or(e.AuthType, "authToken"), AuthHeader: "Authorization", IsKeyless: e.IsKeyless,
 		APIID: e.APIID, Events: []string{}, PolicyID: e.PolicyID, Documented: e.Documentation != "",
 		KeyRequestFields: list(config.KeyRequestFields), RequireKeyApproval: config.RequireKeyApproval,
 		RedirectOnKeyRequest: config.RedirectOnKeyRequest, RedirectTo: config.RedirectTo,

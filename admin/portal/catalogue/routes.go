@@ -92,5 +92,13 @@ func (s *Service) publicRoutes() []rest.Route {
 			Method: "GET", Path: path + "/catalogue/{id}/documentation", Summary: "The documentation of an offer, made safe to show", Tag: "Portal", Role: rest.Anyone,
 			Query: []string{"org_id"}, Reply: Documentation{}, Wrong: []int{401, 404, 503}, Handle: s.publicDocumentation,
 		},
+		{
+			Method: "GET", Path: path + "/catalogue/{id}/routes", Summary: "The routes of the event streams of an offer that its plan admits; path selects those with that path, whatever its parameters are called", Tag: "Portal", Role: rest.Anyone,
+			Query: []string{"p", "page_size", "path", "org_id"}, Reply: RouteList{}, Wrong: []int{400, 401, 404, 503}, Handle: s.publicRoutesOfStreams,
+		},
+		{
+			Method: "GET", Path: path + "/catalogue/{id}/routes/{route}", Summary: "A route of the event streams of an offer", Tag: "Portal", Role: rest.Anyone,
+			Query: []string{"org_id"}, Reply: Route{}, Wrong: []int{401, 404, 503}, Handle: s.publicRouteOfStreams,
+		},
 	}
 }

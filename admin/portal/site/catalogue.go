@@ -82,7 +82,8 @@ type apiView struct {
 	Keys    []ownKey           // of the visitor, that may call the API
 	Address string             // where the gateway serves the API
 	Samples []sample
-	Play    bool // there is a playground
+	Play    bool         // there is a playground
+	Streams *streamsView // nil: the API has no streams
 }
 
 // ownKey is a key of the visitor with what is left of it on one API.
@@ -105,7 +106,13 @@ func showAPI(v *visit) error {
 		if view.Keys, err = v.keysFor(offer.APIID); err != nil {
 			return err
 		}
-		view.Samples = samplesOf(&request{Method: "GET", URL: view.Address, Auth: authOf(offer)})
+		view.Samples = samplesOf(newRequest("GET", view.Address, offer))
+	}
+	if offer.HasStreams {
+		if view.Streams, err = v.streams(offer, view.Address); err != nil {
+			return err
+		}
+		view.Samples = view.Streams.samples(offer)
 	}
 	return v.show(fasthttp.StatusOK, "api", offer.Name, &view)
 }

@@ -31,7 +31,7 @@ const ordersDocument = `{"openapi":"3.0.3","info":{"title":"Orders","version":"1
 func TestTheReferenceIsCutToThePlan(t *testing.T) {
 	b := start(t)
 	b.Call("POST", "/api/portal/policies", b.admin, `{"id":"narrow","name":"Narrow","state":"active","rate":10,"per":1,"access_rights":{"orders":{"api_id":"orders","versions":["Default"],
-		"allowed_urls":[{"url":"^/orders/list$","methods":["GET"]},{"url":"^/orders/item/[0-9]+$","methods":["GET"]}]}}}`).Want(200)
+		"allowed_urls":[{"url":"^/list$","methods":["GET"]},{"url":"^/item/[0-9]+$","methods":["GET"]}]}}}`).Want(200)
 	doc := b.document("orders", "openapi", ordersDocument)
 	b.entry("narrow", "Narrow", fmt.Sprintf(`,"documentation":%q`, doc))
 	b.Call("PUT", "/api/portal/catalogue/entries/gold", b.admin, fmt.Sprintf(`{"name":"Gold","show":true,"api_id":"orders","policy_id":"gold","documentation":%q}`, doc)).Want(200)
@@ -104,6 +104,18 @@ func TestScriptsInTextsAreShownAsText(t *testing.T) {
 	w.open("/portal/webhooks").submit("/portal/webhooks", "name", attack, "url", "https://example.com/"+attack)
 	w.open("/portal/webhooks").submit("/portal/webhooks", "name", attack, "url", "https://example.com/x").want(200, "/portal/webhooks")
 	w.follow("I have stored it").want(200, w.at.Path)
+}
+
+// Gateways compare allowed_urls with the path below the listen path, whether or not upstreams
+// get that.
+func TestTheReferenceIsCutByThePathBelowTheListenPath(t *testing.T) {
+	b := start(t)
+	b.Call("POST", "/api/apis", b.admin, `{"api_id":"whole","name":"Whole","use_keyless":false,"proxy":{"listen_path":"/whole/","target_url":"http://up.example","strip_listen_path":false}}`).Want(200)
+	b.Call("POST", "/api/portal/policies", b.admin, `{"id":"whole","name":"Whole","state":"active","access_rights":{"whole":{"api_id":"whole","allowed_urls":[{"url":"^/(list)?$","methods":["GET"]}]}}}`).Want(200)
+	doc := b.document("whole", "openapi", `{"openapi":"3.0.3","info":{"title":"Whole","version":"1"},"paths":{"/whole":{"get":{"responses":{}}},"/whole/list":{"get":{"responses":{}}},"/whole/item":{"get":{"responses":{}}},"/wholesale/list":{"get":{"responses":{}}}}}`)
+	b.Call("POST", "/api/portal/catalogue/entries", b.admin, fmt.Sprintf(`{"id":"whole","name":"Whole","show":true,"api_id":"whole","policy_id":"whole","documentation":%q}`, doc)).Want(201)
+	const page = "/portal/apis/whole/docs"
+	b.browser().open(page).want(200, page).says("GET /whole/list").hides("/whole/item", "/wholesale")
 }
 
 // A page is at most 40 KiB on the wire with all that it loads, but for the script of the

@@ -50,6 +50,15 @@ func (f *form) take(v *visit) {
 	}
 }
 
+// filled reports whether a field has a value that it needs, and marks it if not.
+func (f *form) filled(one *field) bool {
+	if one.Value != "" || !one.Required {
+		return true
+	}
+	one.Error, f.Message = "Please fill this in.", "Please fill in what is marked."
+	return false
+}
+
 // refused puts the problems of a refusal beside their fields. Errors that the visitor
 // cannot do anything about are returned.
 func (f *form) refused(err error) (status int, rest error) {

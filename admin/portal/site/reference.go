@@ -28,6 +28,7 @@ type docsView struct {
 	Doc     *catalogue.Documentation
 	Ref     *reference.Reference // nil: the document is Markdown
 	Entry   *reference.Entry     // nil: the beginning of the reference
+	Route   *streamRoute         // that serves the operation; nil: the upstream does
 	Address string               // of the API
 	Samples []sample
 	Try     *tryView // nil: the entry cannot be tried with a form
@@ -35,18 +36,18 @@ type docsView struct {
 }
 
 // docs returns the reference that the path names, cut by the REST to what the plan of the
-// offer admits.
+// offer admits. Beside an error it has the offer, if there is one.
 func (v *visit) docs() (*docsView, error) {
 	view := &docsView{Offer: new(catalogue.Offer), Doc: new(catalogue.Documentation)}
 	path := "/api/portal/public/catalogue/" + escape(v.params["api"])
 	if err := v.get(path, view.Offer); err != nil {
-		return nil, err
+		return view, err
 	}
 	if err := v.get(path+"/documentation", view.Doc); err != nil {
 		if f, ok := errors.AsType[*fault](err); ok && f.Status == fasthttp.StatusNotFound {
 			f.Message = "There is no documentation of this API."
 		}
-		return nil, err
+		return view, err
 	}
 	view.Address = v.addressOf(view.Offer)
 	var err error
@@ -61,6 +62,9 @@ func (v *visit) docs() (*docsView, error) {
 
 func showDocs(v *visit) error {
 	view, err := v.docs()
+	if err != nil && view.Offer.HasStreams && !view.Offer.Documented {
+		return v.redirect("/apis/" + escape(view.Offer.ID) + "#streams")
+	}
 	if err != nil {
 		return err
 	}
@@ -87,7 +91,14 @@ func (v *visit) operation() (*docsView, error) {
 	if view.Entry == nil {
 		return nil, &fault{Status: fasthttp.StatusNotFound, Message: "The documentation of this API has no such page."}
 	}
-	view.Samples = view.samples(authOf(view.Offer))
+	if path, below := view.belowListenPath(); below && view.Entry.Method != "" {
+		if view.Route, err = v.routeFor(view.Offer, view.Entry.Method, path); err != nil {
+			return nil, err
+		}
+	}
+	if view.Samples = view.samples(); view.Route != nil {
+		view.Samples = view.Route.samples(view.Offer)
+	}
 	view.Play = view.Entry.Query != "" && view.Offer.IsGraphQL && v.site.deps.Playground != nil
 	view.Try, err = v.try(view)
 	return view, err
@@ -103,16 +114,16 @@ func (v *visit) showOperation(status int, view *docsView) error {
 }
 
 // samples returns the call of an operation in several languages.
-func (d *docsView) samples(auth string) []sample {
-	e := d.Entry
+func (d *docsView) samples() []sample {
+	e, r := d.Entry, newRequest("POST", d.Address, d.Offer)
 	switch {
 	case e.Query != "":
-		body := `{"query": ` + jsonText(e.Query) + variables(e) + `}`
-		return append([]sample{{"GraphQL", e.Query}}, samplesOf(&request{Method: "POST", URL: d.Address, Auth: auth, Body: body})...)
+		r.Body = `{"query": ` + jsonText(e.Query) + variables(e) + `}`
+		return append([]sample{{"GraphQL", e.Query}}, samplesOf(r)...)
 	case e.Shape != nil || e.Method == "" || strings.ToUpper(e.Method) != e.Method:
 		return nil
 	}
-	r := &request{Method: e.Method, URL: d.operationURL(e), Auth: auth}
+	r.Method, r.URL = e.Method, d.operationURL(e)
 	if e.Body != nil {
 		for _, f := range e.Body.Formats {
 			if strings.Contains(f.Media, "json") {

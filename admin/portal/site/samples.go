@@ -13,14 +13,22 @@ import (
 // A request is a call of an API that code samples make.
 type request struct {
 	Method, URL string
-	Auth        string // value of Authorization; "" for none
-	Body        string // JSON; "" for none
+	AuthName    string      // header field of the credential
+	Auth        string      // its value; "" for none
+	More        [][2]string // further header fields: names and values
+	Body        string      // JSON; "" for none
+	Endless     bool        // the answer does not end: it is shown as it comes
+}
+
+// newRequest returns a call of an offered API without a body.
+func newRequest(method, address string, o *catalogue.Offer) *request {
+	return &request{Method: method, URL: address, AuthName: o.AuthHeader, Auth: authOf(o)}
 }
 
 // A sample is a request in one language.
 type sample struct{ Language, Code string }
 
-// authOf returns what a caller of an offered API sends in Authorization.
+// authOf returns what a caller of an offered API sends as its credential.
 func authOf(o *catalogue.Offer) string {
 	switch {
 	case o.IsKeyless:
@@ -64,8 +72,9 @@ func samplesOf(r *request) []sample {
 // headers returns the header fields of a request in turn: names and values.
 func (r *request) headers() (all [][2]string) {
 	if r.Auth != "" {
-		all = append(all, [2]string{"Authorization", r.Auth})
+		all = append(all, [2]string{r.AuthName, r.Auth})
 	}
+	all = append(all, r.More...)
 	if r.Body != "" {
 		all = append(all, [2]string{"Content-Type", "application/json"})
 	}
@@ -75,6 +84,9 @@ func (r *request) headers() (all [][2]string) {
 func (r *request) curl() string {
 	var b strings.Builder
 	b.WriteString("curl ")
+	if r.Endless {
+		b.WriteString("-N ")
+	}
 	if r.Method != "GET" && (r.Method != "POST" || r.Body == "") {
 		b.WriteString("-X " + r.Method + " ")
 	}
@@ -86,6 +98,16 @@ func (r *request) curl() string {
 		b.WriteString(" \\\n  -d " + shellText(r.Body))
 	}
 	return b.String()
+}
+
+// webSocket returns a command that opens a WebSocket, in which every line is a message.
+func (r *request) webSocket() string {
+	var code strings.Builder
+	code.WriteString("npx wscat -c " + shellText("ws"+strings.TrimPrefix(r.URL, "http")))
+	for _, h := range r.headers() {
+		code.WriteString(" -H " + shellText(h[0]+": "+h[1]))
+	}
+	return code.String()
 }
 
 func (r *request) javaScript() string {

@@ -82,7 +82,7 @@ func (s *Site) table() []route {
 		{"GET", "/brand/logo", false, serveLogo},
 		{"POST", "/theme", false, chooseTheme},
 	}
-	for _, more := range [][]route{accountRoutes(), requestRoutes(), keyRoutes(), clientRoutes(), webhookRoutes(), referenceRoutes()} {
+	for _, more := range [][]route{accountRoutes(), requestRoutes(), keyRoutes(), clientRoutes(), webhookRoutes(), referenceRoutes(), streamRoutes()} {
 		all = append(all, more...)
 	}
 	return all

@@ -18,6 +18,7 @@ import (
 
 // tryView is the form for calling an operation, and what came of it.
 type tryView struct {
+	Note    string   // why there is no form; "": there is one
 	Keys    []ownKey // of the visitor, that may call the API
 	Key     string   // id of the one that calls
 	Form    *form    // of the parameters
@@ -122,14 +123,10 @@ func (v *visit) try(d *docsView) (*tryView, error) {
 	if _, below := d.belowListenPath(); !below || d.Offer.APIID == "" {
 		return nil, nil
 	}
+	if note := notTried(d.Route); note != "" {
+		return &tryView{Note: note}, nil
+	}
 	t := &tryView{Form: newForm(parameterFields(e)...)}
-	var err error
-	if !d.Offer.IsKeyless {
-		t.Keys, err = v.keysFor(d.Offer.APIID)
-	}
-	if len(t.Keys) > 0 {
-		t.Key = t.Keys[0].ID
-	}
 	if e.Body != nil {
 		t.HasBody, t.Media = true, "application/json"
 		for i, f := range e.Body.Formats {
@@ -141,7 +138,27 @@ func (v *visit) try(d *docsView) (*tryView, error) {
 			}
 		}
 	}
-	return t, err
+	return t, v.callers(t, d.Offer)
+}
+
+// callers has a form offer the keys of the visitor that may call the API.
+func (v *visit) callers(t *tryView, o *catalogue.Offer) (err error) {
+	if o.IsKeyless {
+		return nil
+	}
+	if t.Keys, err = v.keysFor(o.APIID); len(t.Keys) > 0 {
+		t.Key = t.Keys[0].ID
+	}
+	return err
+}
+
+// take fills in what the visitor sent.
+func (t *tryView) take(v *visit) {
+	t.Form.take(v)
+	t.Key = v.value("key")
+	if t.HasBody {
+		t.Body = v.value("body")
+	}
 }
 
 // parameterFields returns a field for each parameter that a call can set.
@@ -201,15 +218,14 @@ type triedCall struct {
 func (t *tryView) call(d *docsView) (*triedCall, bool) {
 	path, _ := d.belowListenPath()
 	c := &triedCall{Key: t.Key, Method: d.Entry.Method, Headers: map[string]string{}}
-	query, missing := url.Values{}, false
+	query, complete := url.Values{}, true
 	for _, p := range d.Entry.Parameters {
 		f := t.Form.Fields[parameterName(p)]
 		switch {
 		case f == nil:
 			continue
-		case f.Value == "" && f.Required:
-			f.Error, missing = "Please fill this in.", true
 		case f.Value == "":
+			complete = t.Form.filled(f) && complete
 		case p.In == "path":
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", url.PathEscape(f.Value))
 		case p.In == "query":
@@ -218,8 +234,7 @@ func (t *tryView) call(d *docsView) (*triedCall, bool) {
 			c.Headers[p.Name] = f.Value
 		}
 	}
-	if missing {
-		t.Form.Message = "Please fill in what is marked."
+	if !complete {
 		return nil, false
 	}
 	if c.Path = path; len(query) > 0 {
@@ -238,29 +253,29 @@ func tryOperation(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if view.Try == nil {
+	if view.Try == nil || view.Try.Note != "" {
 		return &fault{Status: fasthttp.StatusNotFound, Message: "This operation cannot be tried here."}
 	}
-	view.Try.Form.take(v)
-	view.Try.Key = v.value("key")
-	if view.Try.HasBody {
-		view.Try.Body = v.value("body")
-	}
+	view.Try.take(v)
 	made, complete := view.Try.call(view)
 	if !complete {
 		return v.showOperation(fasthttp.StatusBadRequest, view)
 	}
-	answer := new(tried)
-	_, err = v.call(call{method: fasthttp.MethodPost, path: tryPath(view.Offer), body: made, into: answer})
+	status, err := v.send(view.Try, view.Offer, made)
 	if err != nil {
-		status, err := view.Try.refused(err)
-		if err != nil {
-			return err
-		}
-		return v.showOperation(status, view)
+		return err
 	}
-	view.Try.Answer = answer
-	return v.showOperation(fasthttp.StatusOK, view)
+	return v.showOperation(status, view)
+}
+
+// send makes a call. The form has the answer then, or says why there is none.
+func (v *visit) send(t *tryView, o *catalogue.Offer, made *triedCall) (status int, err error) {
+	answer := new(tried)
+	if _, err := v.call(call{method: fasthttp.MethodPost, path: tryPath(o), body: made, into: answer}); err != nil {
+		return t.refused(err)
+	}
+	t.Answer = answer
+	return fasthttp.StatusOK, nil
 }
 
 // refused shows beside the form why there is no answer.
@@ -314,7 +329,9 @@ func showPlay(v *visit) error {
 		}
 	}
 	body := `{"query": ` + jsonText(cmp.Or(view.Query, "query { __typename }")) + "}"
-	view.Samples = samplesOf(&request{Method: "POST", URL: v.addressOf(offer), Auth: authOf(offer), Body: body})[:1]
+	made := newRequest("POST", v.addressOf(offer), offer)
+	made.Body = body
+	view.Samples = samplesOf(made)[:1]
 	return v.show(fasthttp.StatusOK, "play", offer.Name+" playground", view)
 }
 

@@ -91,7 +91,11 @@ func listWebhooks(v *visit) error {
 	if err != nil {
 		return err
 	}
-	view.choosePortal()
+	if event := v.query("event"); event != "" {
+		view.Chosen[event] = true
+	} else {
+		view.choosePortal()
+	}
 	return v.show(fasthttp.StatusOK, "webhooks", "Webhooks", view)
 }
 

@@ -587,7 +587,10 @@ func (q *Queries) Offer(ctx context.Context, arg OfferParams) (CatalogueEntry, e
 }
 
 const offeredAPIs = `-- name: OfferedAPIs :many
-SELECT id, name, domain, listen_path, kind, events FROM apis WHERE org_id = $1 AND id = ANY($2::text[])
+SELECT a.id, a.name, a.domain, a.listen_path, a.kind, a.events,
+    (coalesce(legible(a.definition) #>> '{x-svc-streaming,streams}', '{}') <> '{}')::boolean AS streams,
+    json_build_object('auth', legible(a.definition) -> 'auth', 'auth_configs', legible(a.definition) -> 'auth_configs')::json AS auth
+FROM apis a WHERE a.org_id = $1 AND a.id = ANY($2::text[])
 `
 
 type OfferedAPIsParams struct {
@@ -602,9 +605,12 @@ type OfferedAPIsRow struct {
 	ListenPath string
 	Kind       string
 	Events     []string
+	Streams    bool
+	Auth       []byte
 }
 
-// OfferedAPIs returns what developers may know of some APIs.
+// OfferedAPIs returns what developers may know of some APIs: auth is where credentials are
+// found, as members of a definition.
 func (q *Queries) OfferedAPIs(ctx context.Context, arg OfferedAPIsParams) ([]OfferedAPIsRow, error) {
 	rows, err := q.db.Query(ctx, offeredAPIs, arg.OrgID, arg.IDs)
 	if err != nil {
@@ -621,6 +627,8 @@ func (q *Queries) OfferedAPIs(ctx context.Context, arg OfferedAPIsParams) ([]Off
 			&i.ListenPath,
 			&i.Kind,
 			&i.Events,
+			&i.Streams,
+			&i.Auth,
 		); err != nil {
 			return nil, err
 		}

@@ -3,7 +3,11 @@
 // over WebSocket. Its connectors are stream.Servers: their routes answer the requests.
 package endpoint
 
-import "github.com/sluicegate/sluice/gateway/stream"
+import (
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/stream"
+	"github.com/sluicegate/sluice/internal/definition/streams"
+)
 
 var (
 	_ stream.Input  = (*Input)(nil)
@@ -15,3 +19,21 @@ var (
 	_ stream.LogReader = (*Replay)(nil)
 	_ stream.Server    = (*Replay)(nil)
 )
+
+// A serve answers the exchanges of a route; see stream.Route.
+type serve = func(ex *pipeline.Exchange, path []stream.Meta) pipeline.Verdict
+
+// routesOf returns the routes of a connector: requests of clients are served by what requests returns, and
+// handshakes of WebSocket by socket, which may be nil if there are none.
+func routesOf(all []streams.Route, socket *sockets, requests func(*streams.Route) serve) (routes []stream.Route) {
+	for i := range all {
+		one := &all[i]
+		if !one.Has(streams.WaySocket) || len(one.Ways) > 1 {
+			routes = append(routes, stream.Route{Path: one.Path, Verbs: one.Verbs, Serve: requests(one)})
+		}
+		if one.Has(streams.WaySocket) {
+			routes = append(routes, stream.Route{Path: one.Path, Verbs: []string{"GET"}, WebSocket: true, Serve: socket.serve})
+		}
+	}
+	return routes
+}

@@ -9,24 +9,23 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/stream"
+	"github.com/sluicegate/sluice/internal/definition/streams"
 	"github.com/sluicegate/sluice/internal/wsconn"
 )
 
-// servePath answers a request for the path: with one message, or with events if they are
-// asked for where no other path has them.
-func (o *Output) servePath(ex *pipeline.Exchange, _ []stream.Meta) pipeline.Verdict {
-	if o.conf.Negotiates && asksEvents(ex.Call) {
-		return o.follow(ex, eventFormat{o.event})
+// serve returns what answers the requests of a route: with events where they are asked for,
+// with lines, or else with one message.
+func (o *Output) serve(of *streams.Route) serve {
+	events, lines := of.Has(streams.WayEvents), of.Has(streams.WayLines)
+	return func(ex *pipeline.Exchange, _ []stream.Meta) pipeline.Verdict {
+		switch {
+		case events && asksEvents(ex.Call):
+			return o.follow(ex, eventFormat{o.event})
+		case lines:
+			return o.follow(ex, lineFormat{chunked: !ex.Call.HTTP10})
+		}
+		return o.poll(ex)
 	}
-	return o.poll(ex)
-}
-
-// serveStream answers a request for the path of all messages.
-func (o *Output) serveStream(ex *pipeline.Exchange, _ []stream.Meta) pipeline.Verdict {
-	if asksEvents(ex.Call) {
-		return o.follow(ex, eventFormat{o.event})
-	}
-	return o.follow(ex, lineFormat{chunked: !ex.Call.HTTP10})
 }
 
 // follow has the client's connection get all further messages.

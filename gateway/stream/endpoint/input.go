@@ -18,8 +18,7 @@ import (
 type Input struct {
 	site    *stream.Site
 	known   known
-	path    string // "": none
-	verbs   []string
+	served  []streams.Route
 	timeout time.Duration
 	rate    *limiter
 	replies replies
@@ -50,7 +49,7 @@ type flowing struct {
 // NewInput returns the connector http_server as an input.
 func NewInput(c *streams.HTTPServerInput, site *stream.Site) (*Input, error) {
 	in := newInput(site)
-	in.path, in.verbs, in.timeout = c.Path, c.AllowedVerbs, c.Timeout
+	in.served, in.timeout = c.Routes(), c.Timeout
 	in.socket = socketConf{path: c.WSPath, heartbeat: defaultHeartbeat, writeTimeout: writeTimeout}
 	in.wheel.every = in.socket.heartbeat
 	if c.RateLimit != nil {
@@ -64,6 +63,7 @@ func NewInput(c *streams.HTTPServerInput, site *stream.Site) (*Input, error) {
 // NewSocketInput returns the connector websocket_server as an input.
 func NewSocketInput(c *streams.WebSocket, site *stream.Site) *Input {
 	in := newInput(site)
+	in.served = []streams.Route{c.Route(true)}
 	in.socket = socketConfOf(c)
 	in.wheel.every = in.socket.heartbeat
 	return in
@@ -117,15 +117,8 @@ func unsettable(name string) bool {
 
 // Routes implements stream.Server.
 func (in *Input) Routes() []stream.Route {
-	var routes []stream.Route
-	if in.path != "" {
-		routes = append(routes, stream.Route{Path: in.path, Verbs: in.verbs, Serve: in.serve})
-	}
-	if in.socket.path != "" {
-		c := &sockets{conf: &in.socket, site: in.site, in: in, out: in.joined, known: &in.known}
-		routes = append(routes, stream.Route{Path: in.socket.path, Verbs: []string{"GET"}, WebSocket: true, Serve: c.serve})
-	}
-	return routes
+	socket := &sockets{conf: &in.socket, site: in.site, in: in, out: in.joined, known: &in.known}
+	return routesOf(in.served, socket, func(*streams.Route) serve { return in.serve })
 }
 
 // Join implements stream.Joiner.

@@ -31,6 +31,7 @@ type Output struct {
 	site   *stream.Site
 	known  known
 	conf   streams.HTTPServerOutput
+	served []streams.Route
 	event  *mapping.Template // nil: events have no name
 	socket socketConf        // its path is "" for none
 	wheel  wheel             // of all clients but those of WebSocket
@@ -83,7 +84,7 @@ type member struct {
 // NewOutput returns the connector http_server as an output.
 func NewOutput(c *streams.HTTPServerOutput, site *stream.Site) (*Output, error) {
 	o := newOutput(site)
-	o.conf = *c
+	o.conf, o.served = *c, c.Routes()
 	o.socket = socketConf{path: c.WSPath, heartbeat: defaultHeartbeat, writeTimeout: c.WriteTimeout}
 	if c.Negotiates {
 		o.socket.path = c.Path
@@ -102,6 +103,7 @@ func NewOutput(c *streams.HTTPServerOutput, site *stream.Site) (*Output, error) 
 func NewSocketOutput(c *streams.WebSocket, site *stream.Site) *Output {
 	o := newOutput(site)
 	o.conf = streams.HTTPServerOutput{MaxPending: c.MaxPending, MaxClients: maxClients, WriteTimeout: writeTimeout}
+	o.served = []streams.Route{c.Route(false)}
 	o.socket = socketConfOf(c)
 	o.pings.every = o.socket.heartbeat
 	return o
@@ -116,20 +118,7 @@ func newOutput(site *stream.Site) *Output {
 
 // Routes implements stream.Server.
 func (o *Output) Routes() []stream.Route {
-	var routes []stream.Route
-	add := func(path string, serve func(*pipeline.Exchange, []stream.Meta) pipeline.Verdict) {
-		if path != "" {
-			routes = append(routes, stream.Route{Path: path, Verbs: o.conf.AllowedVerbs, Serve: serve})
-		}
-	}
-	add(o.conf.Path, o.servePath)
-	add(o.conf.StreamPath, o.serveStream)
-	if o.socket.path != "" {
-		add(o.socket.path, (&sockets{conf: &o.socket, site: o.site, out: o, known: &o.known}).serve)
-		last := &routes[len(routes)-1]
-		last.WebSocket, last.Verbs = true, []string{"GET"}
-	}
-	return routes
+	return routesOf(o.served, &sockets{conf: &o.socket, site: o.site, out: o, known: &o.known}, o.serve)
 }
 
 // Demand implements stream.Output. It is on while a client has credit.

@@ -128,13 +128,7 @@ func (r *Replay) eventsOf(ctx context.Context, m *stream.Message) ([]event, erro
 
 // Routes implements stream.Server.
 func (r *Replay) Routes() []stream.Route {
-	var routes []stream.Route
-	for _, path := range []string{r.conf.Path, r.conf.StreamPath} {
-		if path != "" {
-			routes = append(routes, stream.Route{Path: path, Verbs: r.conf.AllowedVerbs, Serve: r.serve})
-		}
-	}
-	return routes
+	return routesOf(r.conf.Routes(), nil, func(*streams.Route) serve { return r.serve })
 }
 
 var (

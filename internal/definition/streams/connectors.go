@@ -193,8 +193,7 @@ func (r *reader) httpServerInput(f *fields) *HTTPServerInput {
 	} else {
 		in.Path, in.WSPath = f.route("path"), f.route("ws_path")
 	}
-	r.addRoutes(f.path("path"), in.Path, in.AllowedVerbs...)
-	r.addSocket(f.path("ws_path"), in.WSPath, false)
+	r.addRoutes(f, in.Routes()...)
 
 	reply := f.object("sync_response")
 	in.ReplyStatus, in.ReplyHeaders = r.replyStatus(reply), reply.headers("headers")
@@ -258,9 +257,7 @@ func (r *reader) httpServerOutput(f *fields) *HTTPServerOutput {
 		out.Path, out.StreamPath, out.WSPath = f.route("path"), f.route("stream_path"), f.route("ws_path")
 		out.Negotiates = out.Path != "" && out.StreamPath == "" && out.WSPath == ""
 	}
-	r.addRoutes(f.path("path"), out.Path, out.AllowedVerbs...)
-	r.addRoutes(f.path("stream_path"), out.StreamPath, out.AllowedVerbs...)
-	r.addSocket(f.path("ws_path"), out.WSPath, true)
+	r.addRoutes(f, out.Routes()...)
 	f.unknown(httpServerHints)
 	return out
 }
@@ -290,7 +287,7 @@ func (r *reader) webSocket(f *fields, side side) *WebSocket {
 	if side == ofInput {
 		ws.Ack = f.oneOf("ack", "none", "json") == "json"
 	}
-	r.addSocket(f.path(path), ws.Path, side != ofInput)
+	r.addSocket(f.path(path), ws.Route(side == ofInput))
 	f.unknown(httpServerHints)
 	return ws
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A route is a path at which clients reach a connector.
+// A route is a Route for one verb, as it is compared with the others of the API.
 type route struct {
 	verb     string
 	path     string
@@ -80,34 +80,36 @@ func isParameter(name string) bool {
 	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
-// addRoutes notes that a path is served at a field for verbs; "" is none.
-func (r *reader) addRoutes(at, path string, verbs ...string) {
-	if path == "" {
+// addRoutes notes what the connector with some fields serves.
+func (r *reader) addRoutes(f *fields, all ...Route) {
+	for i := range all {
+		r.addRoute(&all[i], f.path(all[i].field), noSocket)
+	}
+}
+
+// addSocket is addRoutes for websocket_server, with the path of its field.
+func (r *reader) addSocket(at string, one Route) {
+	end := toClients
+	if one.Takes {
+		end = fromClients
+	}
+	r.addRoute(&one, at, end)
+}
+
+func (r *reader) addRoute(one *Route, at string, end socket) {
+	if one.Path == "" {
 		return
 	}
-	segments := strings.Split(path[1:], "/")
+	segments := strings.Split(one.Path[1:], "/")
 	for i, segment := range segments {
 		if strings.HasPrefix(segment, "{") {
 			segments[i] = "{"
 		}
 	}
 	side, _, _ := strings.Cut(at, ".")
-	for _, verb := range verbs {
-		r.routes = append(r.routes, route{
-			verb: verb, path: path, segments: segments, at: r.full(at), owner: fmt.Sprintf("stream %q (%s)", r.name, side),
-		})
-	}
-}
-
-// addSocket is addRoutes for WebSocket, whose handshakes are GET.
-func (r *reader) addSocket(at, path string, out bool) {
-	r.addRoutes(at, path, "GET")
-	if path == "" || !strings.Contains(at, ".websocket_server.") {
-		return
-	}
-	last := &r.routes[len(r.routes)-1]
-	if last.socket = fromClients; out {
-		last.socket = toClients
+	owner := fmt.Sprintf("stream %q (%s)", r.name, side)
+	for _, verb := range one.Verbs {
+		r.routes = append(r.routes, route{verb: verb, path: one.Path, segments: segments, at: r.full(at), owner: owner, socket: end})
 	}
 }
 

@@ -3101,6 +3101,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/portal/public/catalogue/{id}/routes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The routes of the event streams of an offer that its plan admits; path selects those with that path, whatever its parameters are called */
+        get: operations["get-api-portal-public-catalogue-id-routes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/portal/public/catalogue/{id}/routes/{route}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A route of the event streams of an offer */
+        get: operations["get-api-portal-public-catalogue-id-routes-route"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/portal/public/configuration": {
         parameters: {
             query?: never;
@@ -6801,6 +6835,8 @@ export interface components {
         Offer: {
             api_id: string;
             api_name: string;
+            /** @description the header field in which gateways look for the credential */
+            auth_header: string;
             /** @description authToken, basic or oauth */
             auth_type: string;
             /** @description true: there is documentation */
@@ -6813,6 +6849,8 @@ export interface components {
             fields: {
                 [key: string]: string;
             };
+            /** @description true: the API serves event streams; its routes are listed at /routes */
+            has_streams: boolean;
             id: string;
             /** @description true: the API has a schema and can be tried in the playground */
             is_graphql: boolean;
@@ -7844,6 +7882,34 @@ export interface components {
         Rotation: {
             /** @description how long the key stays valid beside its successor, such as 24h; 0s ends it at once */
             grace?: string;
+        };
+        Route: {
+            /** @description true: each message that a caller sends over WebSocket is answered */
+            ack: boolean;
+            /** @description true: callers receive messages */
+            gives: boolean;
+            /** @description name of the stream and number of the route */
+            id: string;
+            /**
+             * Format: int64
+             * @description of a message that callers send
+             */
+            max_message_bytes: number;
+            methods: string[] | null;
+            /** @description below the listen path; {name} stands for one segment */
+            path: string;
+            /** @description true: with Last-Event-ID callers receive what came after that event */
+            resume: boolean;
+            stream: string;
+            /** @description true: callers send messages */
+            takes: boolean;
+            /** @description a request for each message, an answer of server-sent events, an answer with a message in each line, or WebSocket */
+            ways: ("single" | "events" | "lines" | "websocket")[] | null;
+        };
+        RouteList: {
+            Data: components["schemas"]["Route"][] | null;
+            /** Format: int64 */
+            Pages: number;
         };
         Row: {
             api_id?: string;
@@ -25697,6 +25763,126 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Documentation"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-portal-public-catalogue-id-routes": {
+        parameters: {
+            query?: {
+                /** @description page, from 1; negative: everything, where the list permits it */
+                p?: number;
+                /** @description objects on a page */
+                page_size?: number;
+                /** @description of a member, such as proxy.listen_path or access_rights["orders"].versions; default: the whole object */
+                path?: string;
+                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                org_id?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteList"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "get-api-portal-public-catalogue-id-routes-route": {
+        parameters: {
+            query?: {
+                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                org_id?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+                route: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Route"];
                 };
             };
             /** @description Unauthorized */
