@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/datagraph"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/graphql/change"
@@ -173,6 +174,12 @@ func check(api *definition.API) error {
 			problems = append(problems, definition.Problem{Path: o.Path, Message: o.Describe(p)})
 		}
 	}
+	if api.IsDataGraph() {
+		_, err := datagraph.Compile(api, s)
+		if wrong, ok := errors.AsType[*definition.Problems](err); ok {
+			problems = append(problems, *wrong...)
+		}
+	}
 	if len(problems) > 0 {
 		return &problems
 	}
@@ -231,6 +238,9 @@ func setSchema(api *definition.API, text string) {
 
 // fetch fetches the schema from the upstream of an API of an organisation.
 func (k *Keeper) fetch(ctx context.Context, org string, api *definition.API, within time.Duration) (string, error) {
+	if api.IsDataGraph() {
+		return "", &Refusal{Status: badRequest, Message: InvalidSchema, Errors: []string{definition.SchemaPath + ": is required: a data graph has no upstream that has its schema"}, Path: definition.SchemaPath}
+	}
 	from, err := introspect.SourceOf(api, k.options.CAFile)
 	if err != nil {
 		return "", err

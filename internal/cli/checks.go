@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/declarative"
+	"github.com/sluicegate/sluice/internal/datagraph"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/graphql/change"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
@@ -286,6 +287,16 @@ func (v *fileChecks) graphQL(path string, api *definition.API) {
 	for _, o := range change.Operations(api) {
 		for _, problem := range o.Problems(s) {
 			v.add(path, o.Path, "%s", o.Describe(problem))
+		}
+	}
+	if !api.IsDataGraph() {
+		return
+	}
+	if _, err := datagraph.Compile(api, s); err != nil {
+		if wrong, ok := errors.AsType[*definition.Problems](err); ok {
+			for _, p := range *wrong {
+				v.add(path, p.Path, "%s", p.Message)
+			}
 		}
 	}
 }

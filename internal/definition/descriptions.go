@@ -14,7 +14,7 @@ import (
 // source is the declaration of the contract's structs. The comments on their fields
 // are the descriptions in the admin's OpenAPI document.
 //
-//go:embed api.go basicauth.go caching.go calendar.go cors.go events.go extendedpaths.go graphql.go persisted.go
+//go:embed api.go basicauth.go caching.go calendar.go cors.go datagraph.go events.go extendedpaths.go graphql.go persisted.go
 //go:embed policy.go rewrite.go rotation.go session.go transform.go upstreams.go version.go jwt/jwt.go jwt/key.go
 var source embed.FS
 

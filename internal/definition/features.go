@@ -37,9 +37,8 @@ var missing = []feature[*API]{
 	{"cache_options.enable_cache", "response cache of event streams", MinorWeight, func(a *API) bool { return a.HasStreams() && a.CacheOptions.On() }},
 	{"enable_signature_checking", "HMAC request signatures", AccessWeight, func(a *API) bool { return a.SignatureChecking }},
 	{"graphql.engine.data_sources", "GraphQL data sources beside proxyOnly", RouteWeight, func(a *API) bool {
-		return a.hasMode(ModeProxy) && means(part(a.GraphQL.Engine, "data_sources"))
+		return a.hasMode(ModeProxy) && a.GraphQL.Engine != nil && len(a.GraphQL.Engine.DataSources) > 0
 	}},
-	{"graphql.execution_mode", "GraphQL data graphs", RouteWeight, func(a *API) bool { return a.hasMode("executionEngine") }},
 	{"graphql.execution_mode", "GraphQL subgraphs", RouteWeight, func(a *API) bool { return a.hasMode("subgraph") }},
 	{"graphql.execution_mode", "GraphQL supergraphs", RouteWeight, func(a *API) bool { return a.hasMode("supergraph") }},
 }

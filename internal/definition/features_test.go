@@ -19,7 +19,6 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 	for _, c := range []struct{ kind, body, path, name string }{
 		{"api", `"use_basic_auth": true, "auth_configs": {"basic": {"use_cookie": true}}`, "auth_configs.basic", "basic authentication elsewhere than in a header"},
 		{"api", `"enable_signature_checking": true`, "enable_signature_checking", "HMAC request signatures"},
-		{"api", graph(`"executionEngine"`, ``), "graphql.execution_mode", "GraphQL data graphs"},
 		{"api", graph(`"subgraph"`, ``), "graphql.execution_mode", "GraphQL subgraphs"},
 		{"api", graph(`"supergraph"`, ``), "graphql.execution_mode", "GraphQL supergraphs"},
 		{"api", graph(`"proxyOnly"`, `, "engine": {"data_sources": [{"kind": "REST"}]}`), "graphql.engine.data_sources", "GraphQL data sources beside proxyOnly"},

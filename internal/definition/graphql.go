@@ -14,7 +14,7 @@ const ModeProxy = "proxyOnly"
 type GraphQL struct {
 	// Whether calls of the API are GraphQL operations.
 	Enabled bool `json:"enabled,omitempty"`
-	// proxyOnly: operations are checked and go to the upstream. No other mode is supported.
+	// proxyOnly: operations are checked and go to the upstream. executionEngine: they are checked and answered with what the data sources of engine have. No other mode is supported.
 	ExecutionMode string `json:"execution_mode,omitempty"`
 	// Version of the engine of comparable gateways, without effect.
 	Version string `json:"version,omitempty"`
@@ -27,8 +27,8 @@ type GraphQL struct {
 	TypeFieldConfigurations json.RawMessage `json:"type_field_configurations,omitempty"`
 	// Page for trying operations, served below the listen path if enabled is true: path begins with a slash. Default: /playground. Callers need the credential of the API to open it.
 	Playground json.RawMessage `json:"playground,omitempty" members:"enabled,path"`
-	// Data sources. Not supported: without effect.
-	Engine json.RawMessage `json:"engine,omitempty" members:"field_configs,data_sources,global_headers"`
+	// Data sources of a data graph (execution_mode executionEngine).
+	Engine *GraphQLEngine `json:"engine,omitempty"`
 	// How operations go to the upstream.
 	Proxy *GraphQLProxy `json:"proxy,omitempty"`
 	// Subgraph of a supergraph. Not supported: without effect.

@@ -141,6 +141,15 @@ func (a *API) eachPlace(do func(secretPlace)) {
 		each("graphql.proxy.auth_headers", a.GraphQL.Proxy.AuthHeaders)
 		each("graphql.proxy.request_headers", a.GraphQL.Proxy.RequestHeaders)
 	}
+	if a.GraphQL != nil && a.GraphQL.Engine != nil {
+		engine := a.GraphQL.Engine
+		for i := range engine.GlobalHeaders {
+			one(object.Item("graphql.engine.global_headers", i)+".value", &engine.GlobalHeaders[i].Value)
+		}
+		for i := range engine.DataSources {
+			each(object.Item("graphql.engine.data_sources", i)+".config.headers", engine.DataSources[i].Config.Headers)
+		}
+	}
 	a.versionSecrets(each)
 	a.eventSecrets(one, each)
 	a.streamSecrets(do)

@@ -25,7 +25,7 @@ func (a *API) Validate() error {
 	p.checkTexts("tags", a.Tags)
 	p.checkAuth(a)
 	p.checkListen(a)
-	if a.Proxy.TargetURL != "" || !a.HasStreams() {
+	if a.Proxy.TargetURL != "" || !a.HasStreams() && !a.IsDataGraph() {
 		p.checkWith("proxy.target_url", checkTarget(a.Proxy.TargetURL))
 	}
 	p.checkUpstreams(a)
@@ -55,6 +55,7 @@ func (a *API) Validate() error {
 	p.checkStreams(a)
 	p.checkObject(documentMember, a.OpenAPIDocument())
 	p.checkGraphQL(a.GraphQL)
+	p.checkDataGraph(a)
 	p.checkFeatures(a)
 	return p.err()
 }

@@ -59,12 +59,12 @@ func (p *Problems) checkGraphQL(g *GraphQL) {
 func (p *Problems) checkMode(mode string) {
 	const path = "graphql.execution_mode"
 	switch mode {
-	case ModeProxy, "executionEngine", "subgraph", "supergraph":
+	case ModeProxy, ModeDataGraph, "subgraph", "supergraph":
 	case "":
 		const old = "GraphQL engine 1"
 		p.add(Problem{Path: path, Feature: old, Weight: RouteWeight, Message: `is not set, which asks for a feature that this release does not have: ` + old + `; set it to "proxyOnly"`})
 	default:
-		p.addf(path, `must be "proxyOnly"`)
+		p.addf(path, `must be "proxyOnly" or "executionEngine"`)
 	}
 }
 

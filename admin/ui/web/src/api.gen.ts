@@ -5867,9 +5867,9 @@ export interface components {
             depth_base?: number;
             /** @description Whether calls of the API are GraphQL operations. */
             enabled?: boolean;
-            /** @description Data sources. Not supported: without effect. */
-            engine?: unknown;
-            /** @description proxyOnly: operations are checked and go to the upstream. No other mode is supported. */
+            /** @description Data sources of a data graph (execution_mode executionEngine). */
+            engine?: components["schemas"]["GraphQLEngine"];
+            /** @description proxyOnly: operations are checked and go to the upstream. executionEngine: they are checked and answered with what the data sources of engine have. No other mode is supported. */
             execution_mode?: string;
             /** @description Whether the schema may be read by operations. */
             introspection?: components["schemas"]["GraphQLIntrospection"];
@@ -5910,6 +5910,50 @@ export interface components {
             list_size?: number;
             /** @description Names of arguments that give the length of a list, at most 100. Default: the gateway's. */
             size_arguments?: string[] | null;
+        } & {
+            [key: string]: unknown;
+        };
+        GraphQLDataSource: {
+            /** @description How the source is called. */
+            config?: components["schemas"]["GraphQLSourceConfig"];
+            /** @description Whether the source is another API of the gateway. Not supported. */
+            internal?: boolean;
+            /** @description REST, or GraphQL, whose root fields are those of the query and mutation types. */
+            kind?: string;
+            /** @description Name in errors; unique. */
+            name?: string;
+            /** @description Fields whose values the source has. */
+            root_fields?: components["schemas"]["GraphQLRootFields"][] | null;
+        } & {
+            [key: string]: unknown;
+        };
+        GraphQLEngine: {
+            /** @description Services that have the values of fields, at most 1000. */
+            data_sources?: components["schemas"]["GraphQLDataSource"][] | null;
+            /** @description Where the values of fields are in the responses of REST sources, at most 10,000. */
+            field_configs?: components["schemas"]["GraphQLFieldConfig"][] | null;
+            /** @description Headers of the requests to all data sources, at most 1000; one of the data source takes precedence. */
+            global_headers?: components["schemas"]["GraphQLEngineHeader"][] | null;
+        } & {
+            [key: string]: unknown;
+        };
+        GraphQLEngineHeader: {
+            /** @description Name of the header. */
+            key?: string;
+            /** @description Value; may hold {{.request.headers.Name}}, $svc_context and $svc_meta variables. */
+            value?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        GraphQLFieldConfig: {
+            /** @description Whether the value is the whole response, or the whole value above it. */
+            disable_default_mapping?: boolean;
+            /** @description Name of the field. */
+            field_name?: string;
+            /** @description Members on the way to the value; a number is an index in an array. Default: the member with the name of the field. */
+            path?: string[] | null;
+            /** @description Type that the field belongs to. */
+            type_name?: string;
         } & {
             [key: string]: unknown;
         };
@@ -5961,6 +6005,14 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        GraphQLParameter: {
+            /** @description Name of the parameter. */
+            name?: string;
+            /** @description Value, not yet encoded. */
+            value?: string;
+        } & {
+            [key: string]: unknown;
+        };
         GraphQLProxy: {
             /** @description Headers of the introspection by the admin, at most 1000; never sent with calls. */
             auth_headers?: {
@@ -5999,12 +6051,51 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        GraphQLRootFields: {
+            /** @description Names of its fields. */
+            fields?: string[] | null;
+            /** @description Name of the type. */
+            type?: string;
+        } & {
+            [key: string]: unknown;
+        };
         GraphQLSchemaSync: {
             /**
              * Format: int64
              * @description Seconds between two fetches, at least 10. Default: 0, on demand.
              */
             interval?: number;
+        } & {
+            [key: string]: unknown;
+        };
+        GraphQLSourceConfig: {
+            /** @description Body of requests to a REST source, as JSON; variables in it stand for JSON values, within strings for their text. */
+            body?: string;
+            /** @description Whether operation is sent to a GraphQL source in place of one for the selected fields. Not supported. */
+            has_operation?: boolean;
+            /** @description Headers of requests, at most 1000; values may also hold $svc_context and $svc_meta variables. */
+            headers?: {
+                [key: string]: string;
+            };
+            /** @description Method of a REST source: GET (default), POST, PUT, PATCH or DELETE. A GraphQL source is called with POST. */
+            method?: string;
+            /** @description Operation of has_operation. */
+            operation?: string;
+            /** @description Parameters that are added to the URL of a REST source, at most 1000. One whose value is a variable without a value is left out. */
+            query?: components["schemas"]["GraphQLParameter"][] | null;
+            /** @description Whether subscriptions by sse are sent with POST. Not supported: without effect. */
+            sse_use_post?: boolean;
+            /** @description Protocol of subscriptions. Not supported: without effect. */
+            subscription_type?: string;
+            /**
+             * Format: double
+             * @description Seconds within which the source must have answered. Default: proxy.transport.response_timeout.
+             */
+            timeout?: number;
+            /** @description Address, such as http://users.internal/users/{{.arguments.id}}. Scheme and host are fixed. */
+            url?: string;
+            /** @description Variables of operation. */
+            variables?: unknown;
         } & {
             [key: string]: unknown;
         };

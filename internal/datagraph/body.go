@@ -1,0 +1,54 @@
+package datagraph
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// A Body is the template of a JSON body: variables outside strings stand for JSON values,
+// those within for their text. It is empty for a source without a body.
+type Body []BodyPiece
+
+// A BodyPiece is a part of a Body.
+type BodyPiece struct {
+	Piece
+	Quoted bool // the variable is within a string
+}
+
+// body reads the template of a body.
+func (c *compiler) body(at, text string, s *Source) Body {
+	t := c.template(at, text, s)
+	var b Body
+	var sample bytes.Buffer // the body with 0 for each variable
+	quoted := false
+	for _, one := range t {
+		b = append(b, BodyPiece{one, quoted})
+		if one.Root != Text {
+			sample.WriteByte('0')
+			continue
+		}
+		sample.WriteString(one.Text)
+		quoted = endsQuoted(one.Text, quoted)
+	}
+	if t != nil && !json.Valid(sample.Bytes()) {
+		c.add(at, `must be JSON, such as {"name": {{.arguments.name}}}: a variable stands for a whole value, or for text within a string`)
+	}
+	return b
+}
+
+// endsQuoted reports whether a JSON string is open at the end of a text.
+func endsQuoted(text string, quoted bool) bool {
+	for text != "" {
+		i := strings.IndexAny(text, `"\`)
+		if i < 0 {
+			return quoted
+		}
+		if text[i] == '\\' {
+			text = text[min(i+2, len(text)):]
+			continue
+		}
+		quoted, text = !quoted, text[i+1:]
+	}
+	return quoted
+}

@@ -1,0 +1,108 @@
+package definition
+
+import "encoding/json"
+
+// ModeDataGraph is the execution mode of an API that answers operations itself, with what
+// its data sources have.
+const ModeDataGraph = "executionEngine"
+
+// GraphQLEngine says where a data graph gets the values of its fields.
+type GraphQLEngine struct {
+	// Where the values of fields are in the responses of REST sources, at most 10,000.
+	FieldConfigs []GraphQLFieldConfig `json:"field_configs,omitempty"`
+	// Services that have the values of fields, at most 1000.
+	DataSources []GraphQLDataSource `json:"data_sources,omitempty"`
+	// Headers of the requests to all data sources, at most 1000; one of the data source takes precedence.
+	GlobalHeaders []GraphQLEngineHeader `json:"global_headers,omitempty"`
+	Unknown       Unknown               `json:"-"`
+}
+
+// GraphQLFieldConfig says where the value of a field is in the response of a REST source:
+// that of a field with a source of its own in the response, that of any other in the value
+// of the field above it.
+type GraphQLFieldConfig struct {
+	// Type that the field belongs to.
+	TypeName string `json:"type_name,omitempty"`
+	// Name of the field.
+	FieldName string `json:"field_name,omitempty"`
+	// Whether the value is the whole response, or the whole value above it.
+	DisableDefaultMapping bool `json:"disable_default_mapping,omitempty"`
+	// Members on the way to the value; a number is an index in an array. Default: the member with the name of the field.
+	Path    []string `json:"path,omitempty"`
+	Unknown Unknown  `json:"-"`
+}
+
+// GraphQLDataSource is a service that has the values of fields.
+type GraphQLDataSource struct {
+	// REST, or GraphQL, whose root fields are those of the query and mutation types.
+	Kind string `json:"kind,omitempty"`
+	// Name in errors; unique.
+	Name string `json:"name,omitempty"`
+	// Whether the source is another API of the gateway. Not supported.
+	Internal bool `json:"internal,omitempty"`
+	// Fields whose values the source has.
+	RootFields []GraphQLRootFields `json:"root_fields,omitempty"`
+	// How the source is called.
+	Config  GraphQLSourceConfig `json:"config"`
+	Unknown Unknown             `json:"-"`
+}
+
+// GraphQLRootFields are fields of one type.
+type GraphQLRootFields struct {
+	// Name of the type.
+	Type string `json:"type,omitempty"`
+	// Names of its fields.
+	Fields  []string `json:"fields,omitempty"`
+	Unknown Unknown  `json:"-"`
+}
+
+// GraphQLSourceConfig says how a data source is called. The texts of a REST source may hold
+// {{.arguments.name}}, {{.object.name}} (a field of the object that the field belongs to)
+// and {{.request.headers.Name}}.
+type GraphQLSourceConfig struct {
+	// Address, such as http://users.internal/users/{{.arguments.id}}. Scheme and host are fixed.
+	URL string `json:"url,omitempty"`
+	// Method of a REST source: GET (default), POST, PUT, PATCH or DELETE. A GraphQL source is called with POST.
+	Method string `json:"method,omitempty"`
+	// Headers of requests, at most 1000; values may also hold $svc_context and $svc_meta variables.
+	Headers map[string]string `json:"headers,omitempty"`
+	// Parameters that are added to the URL of a REST source, at most 1000. One whose value is a variable without a value is left out.
+	Query []GraphQLParameter `json:"query,omitempty"`
+	// Body of requests to a REST source, as JSON; variables in it stand for JSON values, within strings for their text.
+	Body string `json:"body,omitempty"`
+	// Seconds within which the source must have answered. Default: proxy.transport.response_timeout.
+	Timeout float64 `json:"timeout,omitempty"`
+	// Protocol of subscriptions. Not supported: without effect.
+	SubscriptionType string `json:"subscription_type,omitempty"`
+	// Whether subscriptions by sse are sent with POST. Not supported: without effect.
+	SSEUsePost bool `json:"sse_use_post,omitempty"`
+	// Whether operation is sent to a GraphQL source in place of one for the selected fields. Not supported.
+	HasOperation bool `json:"has_operation,omitempty"`
+	// Operation of has_operation.
+	Operation string `json:"operation,omitempty"`
+	// Variables of operation.
+	Variables json.RawMessage `json:"variables,omitempty"`
+	Unknown   Unknown         `json:"-"`
+}
+
+// GraphQLParameter is a parameter of a URL.
+type GraphQLParameter struct {
+	// Name of the parameter.
+	Name string `json:"name,omitempty"`
+	// Value, not yet encoded.
+	Value   string  `json:"value,omitempty"`
+	Unknown Unknown `json:"-"`
+}
+
+// GraphQLEngineHeader is a header of requests to data sources.
+type GraphQLEngineHeader struct {
+	// Name of the header.
+	Key string `json:"key,omitempty"`
+	// Value; may hold {{.request.headers.Name}}, $svc_context and $svc_meta variables.
+	Value   string  `json:"value,omitempty"`
+	Unknown Unknown `json:"-"`
+}
+
+// IsDataGraph reports whether the API answers GraphQL operations itself, with what its data
+// sources have.
+func (a *API) IsDataGraph() bool { return a.hasMode(ModeDataGraph) }

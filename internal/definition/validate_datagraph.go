@@ -1,0 +1,208 @@
+package definition
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/internal/definition/object"
+)
+
+// Bounds of a data graph.
+const (
+	maxDataSources  = 1_000
+	maxFieldConfigs = 10_000
+	maxSourceBody   = 64 << 10 // bytes
+)
+
+const enginePath = "graphql.engine"
+
+// checkDataGraph checks what a data graph excludes, and its sources as far as that needs no
+// schema.
+func (p *Problems) checkDataGraph(a *API) {
+	if !a.IsDataGraph() {
+		return
+	}
+	g := a.GraphQL
+	if g.SchemaSync != nil && g.SchemaSync.Interval > 0 {
+		p.addf("graphql.schema_sync.interval", "must be 0: a data graph has no upstream that has its schema")
+	}
+	if proxy := g.Proxy; proxy != nil && len(proxy.RequestHeaders)+len(proxy.RequestHeadersRewrite) > 0 {
+		p.addf("graphql.proxy.request_headers", "must be empty in a data graph; write graphql.engine.global_headers, or headers of a data source")
+	}
+	for _, at := range a.upstreamRules() {
+		p.addf(at, "must be left out of a data graph, whose data sources have addresses of their own")
+	}
+	e := g.Engine
+	if e == nil || len(e.DataSources) == 0 {
+		p.addf(enginePath+".data_sources", "is required: the services that have the values of fields")
+		return
+	}
+	p.checkCount(enginePath+".data_sources", len(e.DataSources), maxDataSources)
+	p.checkCount(enginePath+".field_configs", len(e.FieldConfigs), maxFieldConfigs)
+	names := make(map[string]bool)
+	for i := range e.DataSources {
+		s, at := &e.DataSources[i], object.Item(enginePath+".data_sources", i)
+		switch {
+		case s.Name == "":
+			p.addf(at+".name", "is required: errors of the source have it")
+		case names[s.Name]:
+			p.addf(at+".name", "is the name of a data source before it; names are unique")
+		default:
+			p.checkText(at+".name", s.Name)
+		}
+		names[s.Name] = true
+		p.checkSource(at, s)
+	}
+	p.checkEngineHeaders(e.GlobalHeaders)
+	for i := range e.FieldConfigs {
+		p.checkFieldConfig(object.Item(enginePath+".field_configs", i), &e.FieldConfigs[i])
+	}
+}
+
+// upstreamRules returns the paths of settings that only mean something to an API with one
+// upstream.
+func (a *API) upstreamRules() (paths []string) {
+	if a.Proxy.EnableLoadBalancing {
+		paths = append(paths, "proxy.enable_load_balancing")
+	}
+	if t := a.Proxy.Transport; t != nil {
+		for _, one := range []struct {
+			name string
+			on   bool
+		}{
+			{"ssl_insecure_skip_verify", t.InsecureSkipVerify},
+			{"ssl_ca_file", t.CAFile != ""},
+			{"ssl_certificate_file", t.CertificateFile != ""},
+			{"ssl_key_file", t.KeyFile != ""},
+			{"ssl_server_name", t.ServerName != ""},
+			{"ssl_min_version", t.MinVersion != ""},
+			{"max_conns", t.MaxConns != 0},
+			{"reuse", t.Reuse != nil},
+		} {
+			if one.on {
+				paths = append(paths, "proxy.transport."+one.name)
+			}
+		}
+	}
+	if len(a.UpstreamCertificates) > 0 {
+		paths = append(paths, "upstream_certificates")
+	}
+	return paths
+}
+
+func (p *Problems) checkSource(at string, s *GraphQLDataSource) {
+	switch s.Kind {
+	case "REST", "GraphQL":
+		p.checkSourceConfig(at+".config", s.Kind == "REST", &s.Config)
+	case "":
+		p.addf(at+".kind", `is required: "REST" or "GraphQL"`)
+	case "msgbroker":
+		p.refuse(at+".kind", "message brokers as data sources", RouteWeight, turnOff)
+	default:
+		p.addf(at+".kind", `must be "REST" or "GraphQL"`)
+	}
+	if s.Internal || IsInternal(s.Config.URL) {
+		p.refuse(at+".internal", "other APIs as data sources", RouteWeight, "name the address of the service, or that of the gateway")
+	}
+	if len(s.RootFields) == 0 {
+		p.addf(at+".root_fields", "is required: the fields whose values the source has")
+	}
+	p.checkCount(at+".root_fields", len(s.RootFields), maxFieldConfigs)
+	for i := range s.RootFields {
+		f, at := &s.RootFields[i], object.Item(at+".root_fields", i)
+		if !isGraphQLName(f.Type) {
+			p.addf(at+".type", "must be the name of a GraphQL type, such as Query")
+		}
+		if len(f.Fields) == 0 {
+			p.addf(at+".fields", "must name fields of the type")
+		}
+		p.checkCount(at+".fields", len(f.Fields), maxFieldConfigs)
+		for j, name := range f.Fields {
+			if !isGraphQLName(name) {
+				p.addf(object.Item(at+".fields", j), "must be the name of a GraphQL field")
+			}
+		}
+	}
+}
+
+func (p *Problems) checkSourceConfig(at string, rest bool, c *GraphQLSourceConfig) {
+	if !IsInternal(c.URL) {
+		address, _, _ := strings.Cut(c.URL, "{{")
+		switch wrong := checkTarget(address); {
+		case wrong != "":
+			p.addf(at+".url", "%s", wrong)
+		case address != c.URL && strings.Count(address, "/") < 3:
+			p.addf(at+".url", "must not have variables in its scheme or host")
+		case address != c.URL && !rest:
+			p.addf(at+".url", "must not have variables: the source is of kind GraphQL")
+		}
+	}
+	methods := []string{"", "POST"}
+	if rest {
+		methods = []string{"", "GET", "POST", "PUT", "PATCH", "DELETE"}
+	}
+	if !slices.Contains(methods, c.Method) {
+		p.addf(at+".method", "must be %s", strings.Join(methods[1:], ", "))
+	}
+	checkHeaders(p, at+".headers", c.Headers, func(value string) string { return value })
+	if c.Timeout < 0 || c.Timeout > 3600 {
+		p.addf(at+".timeout", "must be from 0 (that of the API) to 3600 seconds")
+	}
+	if c.HasOperation {
+		p.refuse(at+".has_operation", "fixed operations of data sources", RouteWeight, turnOff)
+	}
+	if !rest {
+		if len(c.Query) > 0 {
+			p.addf(at+".query", "must be empty: the source is of kind GraphQL")
+		}
+		if c.Body != "" {
+			p.addf(at+".body", "must be empty: the source is of kind GraphQL")
+		}
+		return
+	}
+	p.checkCount(at+".query", len(c.Query), maxHeaders)
+	for i, one := range c.Query {
+		if one.Name == "" {
+			p.addf(object.Item(at+".query", i)+".name", "is required")
+		}
+	}
+	switch {
+	case len(c.Body) > maxSourceBody:
+		p.addf(at+".body", "has %d bytes; at most %d are allowed", len(c.Body), maxSourceBody)
+	case c.Body != "" && (c.Method == "" || c.Method == "GET"):
+		p.addf(at+".body", "must be empty: requests with GET have no body; set method")
+	}
+}
+
+func (p *Problems) checkEngineHeaders(headers []GraphQLEngineHeader) {
+	const path = enginePath + ".global_headers"
+	p.checkCount(path, len(headers), maxHeaders)
+	seen := make(map[string]bool)
+	for i, one := range headers {
+		at, lower := object.Item(path, i), strings.ToLower(one.Key)
+		if seen[lower] {
+			p.addf(at+".key", "is the same header as one before it: names are compared without case")
+		}
+		seen[lower] = true
+		checkHeaders(p, at, map[string]string{one.Key: one.Value}, func(value string) string { return value })
+	}
+}
+
+func (p *Problems) checkFieldConfig(at string, c *GraphQLFieldConfig) {
+	if !isGraphQLName(c.TypeName) {
+		p.addf(at+".type_name", "must be the name of a GraphQL type, such as Query")
+	}
+	if !isGraphQLName(c.FieldName) {
+		p.addf(at+".field_name", "must be the name of a GraphQL field")
+	}
+	p.checkCount(at+".path", len(c.Path), maxSizeNames)
+	given := len(c.Path) > 0 && !slices.Equal(c.Path, []string{""})
+	if c.DisableDefaultMapping && given {
+		p.addf(at+".path", "must be empty where disable_default_mapping is true: then the value is the whole response")
+	}
+	for i, name := range c.Path {
+		if name == "" && given {
+			p.addf(object.Item(at+".path", i), "must be the name of a member, or an index")
+		}
+	}
+}
