@@ -93,6 +93,7 @@ func (g *Gateway) release(next *snapshot.Snapshot, c snapshot.Change) {
 	if c.Graphs {
 		graphs := next.GraphQLAPIs()
 		g.stages.GraphQL.Keep(graphs)
+		g.stages.Graphs.Keep(graphs)
 		g.observe.KeepOperations(graphs)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/datagraph"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/graphql/change"
@@ -174,12 +173,7 @@ func check(api *definition.API) error {
 			problems = append(problems, definition.Problem{Path: o.Path, Message: o.Describe(p)})
 		}
 	}
-	if api.IsDataGraph() {
-		_, err := datagraph.Compile(api, s)
-		if wrong, ok := errors.AsType[*definition.Problems](err); ok {
-			problems = append(problems, *wrong...)
-		}
-	}
+	problems = append(problems, change.DataGraph(api, s)...)
 	if len(problems) > 0 {
 		return &problems
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/sluicegate/sluice/gateway/graph"
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/stage/access"
 	"github.com/sluicegate/sluice/gateway/stage/auth"
@@ -40,6 +41,7 @@ type Stages struct {
 	Versions version.Options
 	Tunnels  *tunnels.Registry // nil: connections that leave HTTP are not checked again
 	Streams  *engine.Engine    // nil: event streams are not enabled
+	Graphs   *graph.Engine     // nil: data graphs are not served
 	Meter    func(api string) pipeline.Meter
 
 	Certificates clientcert.Certificates // that definitions name; nil: there are none
@@ -94,6 +96,7 @@ type compilation struct {
 	phase   phase               // of the list that is compiled
 	shed    pipeline.Stage      // sheds the calls of all versions: an API has one share
 	streams *engine.Stage       // of all versions; nil: the API has an upstream
+	graph   *graph.Graph        // of all versions; nil: the API is no data graph
 	slots   []pipeline.CompiledStage
 
 	// Stages of the last request list that other stages need; nil: the list has none.
@@ -140,6 +143,9 @@ func (c *compilation) api(o *object) (err error) {
 		return err
 	}
 	if c.streams, err = c.Streams.Compile(def); err != nil {
+		return err
+	}
+	if c.graph, err = c.Graphs.Compile(def); err != nil {
 		return err
 	}
 	for _, warning := range def.Warnings() {
@@ -229,10 +235,14 @@ func (c *compilation) compileVersion(v *pipeline.Version) (err error) {
 }
 
 // forward compiles what answers the calls of a version that all stages let pass: the event
-// streams of the API, or its upstreams.
+// streams of the API, its data graph, or its upstreams.
 func (c *compilation) forward(v *pipeline.Version) (*alternates, error) {
 	if c.streams != nil {
 		v.Upstream, v.Forward = c.streams, c.streams
+		return &alternates{}, nil
+	}
+	if c.graph != nil {
+		v.Upstream, v.Forward = c.graph, c.graph
 		return &alternates{}, nil
 	}
 	upstreams, err := c.upstreams()

@@ -329,6 +329,7 @@ func (n *node) run(ctx context.Context, skipDrain <-chan struct{}, closeStores f
 	n.sayGoodbye()
 	n.shipped.finish()
 	n.plane.pools.Close()
+	n.plane.graphs.Close()
 	err := closeStores()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return errors.Join(cause, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/graph"
 	connections "github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/pipeline"
@@ -55,6 +56,7 @@ type plane struct {
 	traces    *traces.Recorder // nil: no traces are recorded
 	cache     *cache.Cache
 	graphql   *graphql.GraphQL
+	graphs    *graph.Engine
 	overload  *overload.Guard // nil: no overload protection
 	log       *slog.Logger
 }
@@ -164,11 +166,16 @@ func (pl *plane) stages(p planeParts) snapshot.Stages {
 	pl.calls = targets.New(targets.Options{Pools: pl.pools, Upstream: toUpstreams, Raise: p.events.Raise})
 	pl.newLimits(p)
 	pl.graphql = graphql.New(graphqlOptions(p))
+	pl.graphs = graph.New(graph.Options{
+		DialTimeout: toUpstreams.DialTimeout, ResponseTimeout: toUpstreams.ResponseTimeout, IdleTimeout: toUpstreams.IdleTimeout,
+		CAFile: toUpstreams.CAFile, Plans: int(p.cfg.GraphQL.Plans), Log: p.log,
+	})
 	stages := snapshot.Stages{
 		Auth:     auth.New(pl.sessions, p.cfg.Keys.MinLength).WithPasswords(pl.passwords).WithBodies(int(p.cfg.Passwords.MaxBody)).WithTokens(pl.tokens),
 		Overload: pl.overload,
 		Access:   access.New(accessOptions(p)),
 		GraphQL:  pl.graphql,
+		Graphs:   pl.graphs,
 		Limit:    pl.limits,
 		Orgs:     pl.orgs,
 		Headers:  limitHeaders(g.RatelimitHeaders),

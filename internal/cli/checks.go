@@ -14,7 +14,6 @@ import (
 
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/sluicegate/sluice/internal/declarative"
-	"github.com/sluicegate/sluice/internal/datagraph"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/graphql/change"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
@@ -289,14 +288,7 @@ func (v *fileChecks) graphQL(path string, api *definition.API) {
 			v.add(path, o.Path, "%s", o.Describe(problem))
 		}
 	}
-	if !api.IsDataGraph() {
-		return
-	}
-	if _, err := datagraph.Compile(api, s); err != nil {
-		if wrong, ok := errors.AsType[*definition.Problems](err); ok {
-			for _, p := range *wrong {
-				v.add(path, p.Path, "%s", p.Message)
-			}
-		}
+	for _, p := range change.DataGraph(api, s) {
+		v.add(path, p.Path, "%s", p.Message)
 	}
 }

@@ -96,6 +96,7 @@ func defaultGraphQL() GraphQL {
 		MaxFields:     20_000,
 		Cache:         32 << 20,
 		RefusedCache:  2 << 20,
+		Plans:         32 << 20,
 	}
 }
 

@@ -313,6 +313,8 @@ type GraphQL struct {
 	Cache Bytes `yaml:"cache" range:"1MiB..16GiB"`
 	// Memory for the cache of invalid operations.
 	RefusedCache Bytes `yaml:"refused_cache" range:"1MiB..1GiB"`
+	// Memory for the cache of plans, by which data graphs ask their data sources.
+	Plans Bytes `yaml:"plans" range:"1MiB..16GiB"`
 }
 
 // Cache holds the settings of the response cache, for APIs whose definitions turn

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/graph"
 	"github.com/sluicegate/sluice/gateway/live"
 	"github.com/sluicegate/sluice/gateway/observe"
 	"github.com/sluicegate/sluice/gateway/snapshot"
@@ -84,13 +85,16 @@ func Start(tb testing.TB, o Options) *Gateway {
 		}, LateSockets: 100},
 		Stages: snapshot.Stages{
 			Auth: auth.New(g.Sessions, 3), Access: access.New(access.Options{Log: o.Log}), Limit: limiter,
-			GraphQL: g.GraphQL, Pools: upstream.NewPools(), Meter: observer.NewMeter,
+			GraphQL: g.GraphQL, Graphs: graph.New(graph.Options{
+				DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, IdleTimeout: time.Minute, Plans: 1 << 20, Log: o.Log,
+			}), Pools: upstream.NewPools(), Meter: observer.NewMeter,
 			Upstream: upstream.Config{DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, MaxConns: 100, IdleTimeout: time.Minute, Retries: 1},
 		},
 		Observe: observer, Log: o.Log,
 	}
 	o.Deps(&deps)
 	g.Gateway = gateway.New(deps)
+	tb.Cleanup(deps.Stages.Graphs.Close) // after run's
 	g.run(o.Listener, deps.Stages.Pools)
 	return g
 }

@@ -1,0 +1,236 @@
+// Package graph answers the operations of data graphs: it asks the data sources of an API
+// for the values of the selected fields, and puts them together.
+//
+// Planning and putting together are those of a library, graphql-go-tools, which no other
+// package imports. What reaches it are operations that the GraphQL stage has admitted, as
+// text that this package prints; requests to the sources, their limits and their faults are
+// this package's.
+package graph
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/ast"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/astparser"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/asttransform"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/datasource/introspection_datasource"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/plan"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
+
+	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/internal/cache"
+	"github.com/sluicegate/sluice/internal/datagraph"
+	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/dialguard"
+	"github.com/sluicegate/sluice/internal/graphql/schema"
+)
+
+// Options apply to all data graphs.
+type Options struct {
+	DialTimeout     time.Duration // to connect, look-up and TLS handshake included
+	ResponseTimeout time.Duration // for a whole response; of APIs and sources that set none
+	IdleTimeout     time.Duration // how long an unused connection is kept
+	CAFile          string        // PEM roots in place of the system's; "" for those
+	Plans           int           // bytes of the cache of plans
+	Log             *slog.Logger
+}
+
+// An Engine compiles data graphs and holds what they share.
+type Engine struct {
+	opts      Options
+	transport *http.Transport
+	resolver  *resolve.Resolver
+	plans     *cache.Texts[planned]
+	flights   flights
+	last      atomic.Uint64 // id of the newest graph
+	end       context.CancelFunc
+	guard     dialguard.Policy
+	unserved  error // why no data graph can be served; nil: they can
+}
+
+// maxResolving is the number of operations that the library takes at once. Requests are
+// admitted elsewhere, so it is larger than any number of them.
+const maxResolving = 1 << 16
+
+// New returns an engine without graphs. Close ends it.
+func New(o Options) *Engine {
+	ctx, end := context.WithCancel(context.Background())
+	e := &Engine{opts: o, plans: cache.NewTexts[planned](o.Plans), end: end, guard: dialguard.Policy{Private: true}}
+	roots, err := rootsOf(o.CAFile)
+	if err != nil {
+		e.unserved = fmt.Errorf("upstream.ca_file: %w", err)
+	}
+	e.transport = e.newTransport(roots)
+	e.flights.slots = make(chan struct{}, planners)
+	e.resolver = resolve.New(ctx, resolve.ResolverOptions{
+		MaxConcurrency:               maxResolving,
+		PropagateSubgraphErrors:      true,
+		SubgraphErrorPropagationMode: resolve.SubgraphErrorPropagationModePassThrough,
+		AllowedErrorExtensionFields:  []string{"code"},
+		OmitSubgraphErrorLocations:   true, // they are those of the operation that was sent to the source
+	})
+	return e
+}
+
+// rootsOf reads PEM roots, nil for those of the system.
+func rootsOf(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificates", file)
+	}
+	return roots, nil
+}
+
+// Guard restricts the addresses of data sources further. It is called before the first
+// graph is compiled.
+func (e *Engine) Guard(p dialguard.Policy) { e.guard = p }
+
+// Close closes the connections to data sources.
+func (e *Engine) Close() {
+	e.end()
+	e.transport.CloseIdleConnections()
+}
+
+// A Graph answers the operations of one API. It is a stage that takes the place of an
+// upstream.
+type Graph struct {
+	engine  *Engine
+	id      uint64
+	api     string
+	data    *datagraph.Graph
+	schema  *ast.Document // the library's form of it
+	conf    plan.Configuration
+	sources map[string]*source
+	inputs  map[uint32][]byte
+}
+
+// Compile returns the graph of an API, nil if it is no data graph. The error names what is
+// wrong with the definition.
+func (e *Engine) Compile(api *definition.API) (*Graph, error) {
+	if !api.IsDataGraph() {
+		return nil, nil
+	}
+	if e == nil {
+		return nil, fmt.Errorf("graphql.execution_mode: data graphs are not served here")
+	}
+	if e.unserved != nil {
+		return nil, e.unserved
+	}
+	s, _, err := schema.LoadServed(api.GraphQL.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("graphql.schema: %w", err)
+	}
+	data, err := datagraph.Compile(api, s)
+	if err != nil {
+		return nil, err
+	}
+	g := &Graph{engine: e, id: e.last.Add(1), api: api.ID, data: data, sources: make(map[string]*source), inputs: inputsOf(s)}
+	if err := g.configure(api); err != nil {
+		return nil, fmt.Errorf("graphql.engine: %w", err)
+	}
+	return g, nil
+}
+
+// configure gives the library the schema and the sources.
+func (g *Graph) configure(api *definition.API) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the planner cannot use the schema: %v", r)
+		}
+	}()
+	doc, report := astparser.ParseGraphqlDocumentString(schemaText(g.data, nil))
+	if report.HasErrors() {
+		return report
+	}
+	if err := asttransform.MergeDefinitionWithBaseSchema(&doc); err != nil {
+		return err
+	}
+	g.schema = &doc
+	g.conf = plan.Configuration{Fields: g.fieldConfigurations()}
+	for i, s := range g.data.Sources {
+		compiled := &source{Source: s, graph: g, timeout: g.engine.timeoutOf(api, s)}
+		if compiled.headers, err = compileHeaders(api, s.Headers, g.data.Headers); err != nil {
+			return err
+		}
+		g.sources[s.Name] = compiled
+		more, err := compiled.dataSources(i)
+		if err != nil {
+			return fmt.Errorf("data source %q: %w", s.Name, err)
+		}
+		g.conf.DataSources = append(g.conf.DataSources, more...)
+	}
+	own, err := introspection_datasource.NewIntrospectionConfigFactory(&doc)
+	if err != nil {
+		return err
+	}
+	g.conf.DataSources = append(g.conf.DataSources, own.BuildDataSourceConfigurations()...)
+	g.conf.Fields = append(g.conf.Fields, own.BuildFieldConfigurations()...)
+	return nil
+}
+
+func (e *Engine) timeoutOf(api *definition.API, s *datagraph.Source) time.Duration {
+	seconds := s.Config.Timeout
+	if t := api.Proxy.Transport; seconds <= 0 && t != nil {
+		seconds = t.ResponseTimeout
+	}
+	if seconds <= 0 {
+		return e.opts.ResponseTimeout
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// fieldConfigurations names the arguments of all fields.
+func (g *Graph) fieldConfigurations() (all plan.FieldConfigurations) {
+	s := g.data.Schema
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		if f.Arguments.Lo == f.Arguments.Hi || s.IsMeta(schema.FieldID(i)) || s.Types[f.Owner].BuiltIn {
+			continue
+		}
+		one := plan.FieldConfiguration{TypeName: s.Types[f.Owner].Name, FieldName: f.Name}
+		for a := f.Arguments.Lo; a < f.Arguments.Hi; a++ {
+			one.Arguments = append(one.Arguments, plan.ArgumentConfiguration{Name: s.Inputs[a].Name, SourceType: plan.FieldArgumentSource})
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Keep drops the plans of graphs that no served API uses.
+func (e *Engine) Keep(live []*pipeline.API) {
+	if e == nil {
+		return
+	}
+	e.flights.mu.Lock()
+	defer e.flights.mu.Unlock()
+	used := make(map[uint64]bool)
+	for _, api := range live {
+		for _, v := range api.Versions {
+			if g, ok := v.Upstream.(*Graph); ok {
+				used[g.id] = true
+			}
+		}
+	}
+	gone := make(map[uint64]bool)
+	for id := range e.flights.graphs {
+		if !used[id] {
+			gone[id] = true
+			delete(e.flights.graphs, id)
+		}
+	}
+	e.plans.DropAll(gone)
+}

@@ -1,0 +1,264 @@
+package graph
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/astnormalization"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/astparser"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/plan"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/postprocess"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/operationreport"
+
+	"github.com/sluicegate/sluice/internal/cache"
+	"github.com/sluicegate/sluice/internal/graphql/syntax"
+	"github.com/sluicegate/sluice/internal/graphql/validate"
+)
+
+// Bounds of planning.
+const (
+	planners      = 2                // operations that are planned at the same time
+	planWithin    = 10 * time.Second // what a client waits for a plan
+	maxConditions = 8                // variables in @skip and @include: each combination has a plan
+)
+
+// planned is the plan of an operation, or what its plan depends on. It is immutable.
+type planned struct {
+	conditions []string // variables on whose values the plan depends; nil: this is the plan
+	defaults   map[string]literal
+
+	text  text
+	plan  *resolve.GraphQLResponse
+	steps []string // the requests to sources, in the order of the plan
+	err   error
+}
+
+// flights are the operations that are being planned: each is planned once, however many
+// requests wait for it.
+type flights struct {
+	mu     sync.Mutex
+	open   map[flightKey]*flight
+	graphs map[uint64]bool // that have plans
+	slots  chan struct{}
+}
+
+type flightKey struct {
+	graph      uint64
+	name, text string
+}
+
+type flight struct {
+	done chan struct{}
+	plan *planned
+}
+
+// planFor returns the plan of an operation for a request's variables.
+func (g *Graph) planFor(text, name []byte, given map[string]rawValue) (*planned, error) {
+	p, err := g.find(text, name, nil)
+	if err != nil || p.conditions == nil {
+		return p, err
+	}
+	asked := make(map[string]bool, len(p.conditions))
+	for _, c := range p.conditions {
+		value, ok := given[c]
+		if d, has := p.defaults[c]; !ok && has {
+			value, _ = d.append(nil, nil)
+		}
+		asked[c] = string(value) == "true"
+	}
+	return g.find(text, name, asked)
+}
+
+// find returns what is known of an operation with values of the variables that its
+// directives name, nil before these are known.
+func (g *Graph) find(text, name []byte, asked map[string]bool) (*planned, error) {
+	key := cache.TextKey{Owner: g.id, Name: keyOf(name, asked), Text: text}
+	if p := g.engine.plans.Get(key); p != nil {
+		return p, p.err
+	}
+	f := g.fly(key, text, name, asked)
+	timer := time.NewTimer(planWithin)
+	defer timer.Stop()
+	select {
+	case <-f.done:
+		return f.plan, f.plan.err
+	case <-timer.C:
+		g.engine.opts.Log.Error("an operation takes too long to plan", "api", g.api)
+		return nil, fmt.Errorf("the operation takes too long to plan")
+	}
+}
+
+// keyOf returns the name of an operation with the conditions that are true.
+func keyOf(name []byte, asked map[string]bool) []byte {
+	key := append([]byte(nil), name...)
+	if asked == nil {
+		return key
+	}
+	names := make([]string, 0, len(asked))
+	for one, on := range asked {
+		if on {
+			names = append(names, one)
+		}
+	}
+	slices.Sort(names)
+	return append(append(key, 0), strings.Join(names, " ")...)
+}
+
+// fly plans an operation, or returns the flight that does so already.
+func (g *Graph) fly(key cache.TextKey, text, name []byte, asked map[string]bool) *flight {
+	fl := &g.engine.flights
+	id := flightKey{g.id, string(key.Name), string(text)}
+	fl.mu.Lock()
+	defer fl.mu.Unlock()
+	if f := fl.open[id]; f != nil {
+		return f
+	}
+	f := &flight{done: make(chan struct{})}
+	if fl.open == nil {
+		fl.open, fl.graphs = make(map[flightKey]*flight), make(map[uint64]bool)
+	}
+	fl.open[id], fl.graphs[g.id] = f, true
+	name = append([]byte(nil), name...)
+	go func() { // nothing ends a planner that hangs: the request must not hang with it
+		fl.slots <- struct{}{}
+		f.plan = g.make([]byte(id.text), name, asked)
+		<-fl.slots
+		g.engine.plans.Add(cache.TextKey{Owner: g.id, Name: []byte(id.name), Text: []byte(id.text)}, f.plan, f.plan.size())
+		fl.mu.Lock()
+		delete(fl.open, id)
+		fl.mu.Unlock()
+		close(f.done)
+	}()
+	return f
+}
+
+// size estimates the memory of a plan, in bytes.
+func (p *planned) size() int {
+	size := 2<<10 + 40*len(p.text.operation)
+	for _, step := range p.steps {
+		size += 3 * len(step)
+	}
+	return size
+}
+
+// make plans an operation.
+func (g *Graph) make(source, name []byte, asked map[string]bool) (p *planned) {
+	p = new(planned)
+	defer func() {
+		if r := recover(); r != nil {
+			g.engine.opts.Log.Error("the planner of data graphs panicked", "api", g.api, "panic", r, "stack", string(debug.Stack()))
+			*p = planned{err: fmt.Errorf("the operation cannot be planned")}
+		}
+	}()
+	var doc syntax.Document
+	if err := syntax.Parse(&doc, source, syntax.Limits{}); err != nil {
+		p.err = err
+		return p
+	}
+	at, unclear := validate.Select(&doc, string(name))
+	if unclear != nil {
+		p.err = unclear
+		return p
+	}
+	op := &doc.Operations[at]
+	if asked == nil {
+		if names := conditions(&doc); len(names) > maxConditions {
+			p.err = fmt.Errorf("the operation has more than %d variables in @skip and @include", maxConditions)
+			return p
+		} else if len(names) > 0 {
+			p.conditions, p.defaults = names, defaultsOf(&doc, op)
+			return p
+		}
+	}
+	p.text = g.printText(&doc, op, asked)
+	if !p.text.nothing {
+		p.plan, p.err = g.plan(string(p.text.operation))
+		p.steps = g.prepare(p)
+	}
+	return p
+}
+
+// plan has the library plan an operation. Its planners are made for one operation each.
+func (g *Graph) plan(operation string) (*resolve.GraphQLResponse, error) {
+	op, report := astparser.ParseGraphqlDocumentString(operation)
+	if report.HasErrors() {
+		return nil, report
+	}
+	op.Input.Variables = []byte("{}")
+	report = operationreport.Report{}
+	astnormalization.NewWithOpts().NormalizeNamedOperation(&op, g.schema, []byte("O"), &report)
+	if report.HasErrors() {
+		return nil, report
+	}
+	planner, err := plan.NewPlanner(g.conf)
+	if err != nil {
+		return nil, err
+	}
+	made := planner.Plan(&op, g.schema, "O", &report)
+	if report.HasErrors() {
+		return nil, report
+	}
+	postprocess.NewProcessor().Process(made)
+	found, ok := made.(*plan.SynchronousResponsePlan)
+	if !ok {
+		return nil, fmt.Errorf("the operation is none that is answered once")
+	}
+	return found.Response, nil
+}
+
+// prepare tells the requests of a plan where their values are, and returns them as text.
+func (g *Graph) prepare(p *planned) (steps []string) {
+	if p.plan == nil {
+		return nil
+	}
+	var visit func(*resolve.FetchTreeNode)
+	visit = func(n *resolve.FetchTreeNode) {
+		if n == nil {
+			return
+		}
+		if n.Item != nil {
+			steps = append(steps, g.step(n.Item))
+		}
+		for _, child := range n.ChildNodes {
+			visit(child)
+		}
+	}
+	visit(p.plan.Fetches)
+	return steps
+}
+
+// step prepares one request of a plan, and guards it: a panic in it would end the process.
+func (g *Graph) step(item *resolve.FetchItem) string {
+	var to *resolve.DataSource
+	switch f := item.Fetch.(type) {
+	case *resolve.SingleFetch:
+		to = &f.DataSource
+	case *resolve.EntityFetch:
+		to = &f.DataSource
+	case *resolve.BatchEntityFetch:
+		to = &f.DataSource
+	default:
+		panic(fmt.Sprintf("a request of the kind %T", item.Fetch))
+	}
+	name := "the schema"
+	if info := item.Fetch.FetchInfo(); info != nil && g.sources[info.DataSourceName] != nil {
+		name = info.DataSourceName
+	}
+	var path []string
+	for _, one := range item.ResponsePathElements {
+		if one != "@" {
+			path = append(path, one)
+		}
+	}
+	if f, ok := (*to).(*restFetch); ok {
+		f.path = append(path, f.key)
+		path = f.path
+	}
+	*to = guarded{*to}
+	return name + ": " + strings.Join(path, ".")
+}

@@ -1,0 +1,349 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/wundergraph/astjson"
+	gds "github.com/wundergraph/graphql-go-tools/v2/pkg/engine/datasource/graphql_datasource"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/plan"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
+
+	"github.com/sluicegate/sluice/internal/datagraph"
+	"github.com/sluicegate/sluice/internal/graphql/schema"
+	"github.com/sluicegate/sluice/internal/graphql/syntax"
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+// dataSources returns what the library knows of a source: a source for each field of a REST
+// source, and one for a GraphQL source.
+func (s *source) dataSources(number int) (all []plan.DataSource, err error) {
+	below := s.nodes(func(do func(schema.FieldID)) { s.graph.data.Below(s.Source, do) })
+	if !s.REST {
+		roots := s.nodes(func(do func(schema.FieldID)) { each(s.Fields, do) })
+		one, err := s.remote(strconv.Itoa(number), &plan.DataSourceMetadata{RootNodes: roots, ChildNodes: below})
+		return []plan.DataSource{one}, err
+	}
+	sc := s.graph.data.Schema
+	for _, f := range s.Fields {
+		field := &sc.Fields[f]
+		owner := sc.Types[field.Owner].Name
+		md := &plan.DataSourceMetadata{
+			RootNodes:  plan.TypeFields{{TypeName: owner, FieldNames: []string{field.Name}}},
+			ChildNodes: s.nodes(func(do func(schema.FieldID)) { s.graph.data.Below(s.Source, do) }),
+		}
+		if len(s.Needs) > 0 {
+			md.Requires = plan.FederationFieldConfigurations{{TypeName: owner, FieldName: field.Name, SelectionSet: selectionOf(s.Needs)}}
+		}
+		id := strconv.Itoa(number) + "." + strconv.FormatUint(uint64(f), 10)
+		one, err := plan.NewDataSourceConfigurationWithName(id, s.Name, plan.PlannerFactory[*restField](restFactory{}), md, &restField{s, f})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func each(fields []schema.FieldID, do func(schema.FieldID)) {
+	for _, f := range fields {
+		do(f)
+	}
+}
+
+// nodes groups fields by their type.
+func (s *source) nodes(fields func(func(schema.FieldID))) (all plan.TypeFields) {
+	sc, at := s.graph.data.Schema, make(map[schema.TypeID]int)
+	fields(func(f schema.FieldID) {
+		t := sc.Fields[f].Owner
+		i, ok := at[t]
+		if !ok {
+			i = len(all)
+			at[t] = i
+			all = append(all, plan.TypeField{TypeName: sc.Types[t].Name})
+		}
+		all[i].FieldNames = append(all[i].FieldNames, sc.Fields[f].Name)
+	})
+	return all
+}
+
+// selectionOf returns paths of fields as a selection set.
+func selectionOf(paths [][]string) string {
+	var b strings.Builder
+	for _, path := range paths {
+		b.WriteString(strings.Join(path, " { "))
+		b.WriteString(strings.Repeat(" }", len(path)-1))
+		b.WriteString(" ")
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// remote returns a GraphQL source of the library, which calls the source by trip.
+func (s *source) remote(id string, md *plan.DataSourceMetadata) (plan.DataSource, error) {
+	factory, err := gds.NewFactory(context.Background(), &http.Client{Transport: trip{s}, CheckRedirect: asItIs}, noSubscriptions{})
+	if err != nil {
+		return nil, err
+	}
+	sc, err := gds.NewSchemaConfiguration(schemaText(s.graph.data, s.Source), nil)
+	if err != nil {
+		return nil, err
+	}
+	conf, err := gds.NewConfiguration(gds.ConfigurationInput{
+		SchemaConfiguration: sc,
+		Fetch:               &gds.FetchConfiguration{URL: "http://source.invalid/"}, // trip has the address
+	})
+	if err != nil {
+		return nil, err
+	}
+	return plan.NewDataSourceConfigurationWithName(id, s.Name, plan.PlannerFactory[gds.Configuration](factory), md, conf)
+}
+
+// asItIs hands redirects out as they are.
+func asItIs(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// noSubscriptions refuses what the GraphQL stage has refused before.
+type noSubscriptions struct{}
+
+// Subscribe implements gds.GraphQLSubscriptionClient.
+func (noSubscriptions) Subscribe(*resolve.Context, gds.GraphQLSubscriptionOptions, resolve.SubscriptionUpdater) error {
+	return errors.New("subscriptions are not supported")
+}
+
+// A trip calls a GraphQL source. Every failure is a GraphQL response with errors that have
+// the paths of the root fields.
+type trip struct{ *source }
+
+// RoundTrip implements http.RoundTripper.
+func (t trip) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	r := runOf(req.Context())
+	var body []byte
+	defer func() { resp, err = t.answer(req, body, err), nil }()
+	defer r.recovered(&err)
+	sent, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	header := t.headersFor(r.ex, nil)
+	header["Accept"], header["Content-Type"] = graphQLTypes, jsonTypes
+	out, err := t.call(r, http.MethodPost, t.Config.URL, header, sent)
+	if err != nil {
+		body = sent
+		return nil, err
+	}
+	if body, err = t.checked(r, out, sent); err != nil {
+		body = sent
+	}
+	return nil, err
+}
+
+var graphQLTypes = []string{"application/graphql-response+json, application/json"}
+
+// answer returns a response for the library: a body, or an error in its form for the
+// operation that was sent.
+func (t trip) answer(req *http.Request, body []byte, err error) *http.Response {
+	if err != nil {
+		keys := rootKeys(body)
+		body = append(appendErrors([]byte(`{"data":null,"errors":`), err.Error(), keys), '}')
+	}
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: make(http.Header), Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
+}
+
+// checked returns the body of a response if it is one of GraphQL. A status above 299 is a
+// fault unless the body says more.
+func (t trip) checked(r *run, out outcome, sent []byte) ([]byte, error) {
+	parsed, err := astjson.ParseBytes(out.body)
+	whole := err == nil && parsed.Type() == astjson.TypeObject
+	failed := whole && parsed.Exists("errors") && len(parsed.GetArray("errors")) > 0
+	switch refused := t.refused(r, out.status); {
+	case refused != nil && !failed:
+		return nil, refused
+	case !whole || !failed && parsed.Get("data").Type() != astjson.TypeObject:
+		return nil, t.faultf(r, "the response is not one of GraphQL")
+	case !failed:
+		return out.body, nil
+	}
+	r.faults.Add(1)
+	return t.placed(parsed, sent), nil
+}
+
+// placed gives errors without a path that of the root field, or those of all.
+func (t trip) placed(parsed *astjson.Value, sent []byte) []byte {
+	keys := rootKeys(sent)
+	b := []byte(`{"data":`)
+	if d := parsed.Get("data"); d != nil && d.Type() == astjson.TypeObject {
+		b = d.MarshalTo(b)
+	} else {
+		b = append(b, "null"...)
+	}
+	b = append(b, `,"errors":[`...)
+	for i, one := range parsed.GetArray("errors") {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if one.Type() != astjson.TypeObject || one.Get("message").Type() != astjson.TypeString {
+			inner := appendErrors(nil, fmt.Sprintf("data source %q: an error without a message", t.Name), keys)
+			b = append(b, inner[1:len(inner)-1]...)
+			continue
+		}
+		if p := one.Get("path"); p != nil && p.Type() == astjson.TypeArray {
+			b = one.MarshalTo(b)
+			continue
+		}
+		inner := appendErrors(nil, string(one.GetStringBytes("message")), keys)
+		b = append(b, inner[1:len(inner)-1]...)
+	}
+	return append(b, `]}`...)
+}
+
+// rootKeys returns the response keys of the root fields of a request to a GraphQL source.
+func rootKeys(request []byte) (keys [][]string) {
+	parsed, err := astjson.ParseBytes(request)
+	if err != nil {
+		return nil
+	}
+	var doc syntax.Document
+	if syntax.Parse(&doc, parsed.GetStringBytes("query"), syntax.Limits{}) != nil || len(doc.Operations) == 0 {
+		return nil
+	}
+	set := doc.Operations[0].Selections
+	for i := set.Lo; i < set.Hi; i++ {
+		if doc.Selections[i].Kind == syntax.Field {
+			keys = append(keys, []string{doc.Text(doc.Selections[i].ResponseKey())})
+		}
+	}
+	return keys
+}
+
+// appendErrors appends an array with the error for each path.
+func appendErrors(b []byte, message string, paths [][]string) []byte {
+	if len(paths) == 0 {
+		paths = [][]string{nil}
+	}
+	b = append(b, '[')
+	for i, path := range paths {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = jsonscan.AppendString(append(b, `{"message":`...), []byte(message))
+		for j, name := range path {
+			if j == 0 {
+				b = append(b, `,"path":[`...)
+			} else {
+				b = append(b, ',')
+			}
+			b = jsonscan.AppendString(b, []byte(name))
+		}
+		if len(path) > 0 {
+			b = append(b, ']')
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}
+
+// schemaText prints the schema of a graph, or the part of it that a source has.
+func schemaText(g *datagraph.Graph, of *datagraph.Source) string {
+	var b strings.Builder
+	s := g.Schema
+	has := func(schema.FieldID) bool { return true }
+	if of != nil {
+		fields := make(map[schema.FieldID]bool)
+		g.Below(of, func(f schema.FieldID) { fields[f] = true })
+		each(of.Fields, func(f schema.FieldID) { fields[f] = true })
+		has = func(f schema.FieldID) bool { return fields[f] }
+	}
+	b.WriteString("schema {")
+	for _, root := range []struct {
+		name string
+		id   schema.TypeID
+	}{{"query", s.Query}, {"mutation", s.Mutation}, {"subscription", s.Subscription}} {
+		if root.id != schema.NoType && (of == nil || root.name == "query" || hasAny(s, root.id, has)) {
+			fmt.Fprintf(&b, " %s: %s", root.name, s.Types[root.id].Name)
+		}
+	}
+	b.WriteString(" }\n")
+	for i := range s.Types {
+		if !s.Types[i].BuiltIn {
+			printType(&b, s, schema.TypeID(i), has)
+		}
+	}
+	return b.String()
+}
+
+func hasAny(s *schema.Schema, t schema.TypeID, has func(schema.FieldID) bool) bool {
+	for f := s.Types[t].Fields.Lo; f < s.Types[t].Fields.Hi; f++ {
+		if has(schema.FieldID(f)) && !s.IsMeta(schema.FieldID(f)) {
+			return true
+		}
+	}
+	return false
+}
+
+// printType prints the definition of a type with some of its fields. A type of which none
+// are there gets one that nothing selects: the library needs every type that others name.
+func printType(b *strings.Builder, s *schema.Schema, id schema.TypeID, has func(schema.FieldID) bool) {
+	t := &s.Types[id]
+	switch t.Kind {
+	case schema.Scalar:
+		fmt.Fprintf(b, "scalar %s\n", t.Name)
+	case schema.Enum:
+		fmt.Fprintf(b, "enum %s {", t.Name)
+		for _, v := range s.Values[t.Values.Lo:t.Values.Hi] {
+			b.WriteString(" " + v.Name)
+		}
+		b.WriteString(" }\n")
+	case schema.Union:
+		fmt.Fprintf(b, "union %s =", t.Name)
+		for i := range s.Types {
+			if s.Possible(id).Has(schema.TypeID(i)) {
+				b.WriteString(" | " + s.Types[i].Name)
+			}
+		}
+		b.WriteString("\n")
+	case schema.InputObject:
+		fmt.Fprintf(b, "input %s {", t.Name)
+		printInputs(b, s, t.Inputs)
+		b.WriteString(" }\n")
+	case schema.Object, schema.Interface:
+		fmt.Fprintf(b, "%s %s", map[schema.Kind]string{schema.Object: "type", schema.Interface: "interface"}[t.Kind], t.Name)
+		for i, other := range s.Implements(id) {
+			b.WriteString(map[bool]string{true: " implements ", false: " & "}[i == 0] + s.Types[other].Name)
+		}
+		b.WriteString(" {")
+		if !hasAny(s, id, has) {
+			b.WriteString(" sluice_none: Boolean")
+		}
+		for f := t.Fields.Lo; f < t.Fields.Hi; f++ {
+			if s.IsMeta(schema.FieldID(f)) || !has(schema.FieldID(f)) {
+				continue
+			}
+			b.WriteString(" " + s.Fields[f].Name)
+			if a := s.Fields[f].Arguments; a.Hi > a.Lo {
+				b.WriteString("(")
+				printInputs(b, s, a)
+				b.WriteString(")")
+			}
+			b.WriteString(": " + s.RefString(s.Fields[f].Type))
+		}
+		b.WriteString(" }\n")
+	}
+}
+
+func printInputs(b *strings.Builder, s *schema.Schema, span schema.Span) {
+	for i := span.Lo; i < span.Hi; i++ {
+		in := &s.Inputs[i]
+		fmt.Fprintf(b, " %s: %s", in.Name, s.RefString(in.Type))
+		if in.HasDefault {
+			b.WriteString(" = " + in.Default)
+		}
+	}
+}

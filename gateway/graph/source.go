@@ -1,0 +1,27 @@
+package graph
+
+import (
+	"time"
+
+	"github.com/sluicegate/sluice/internal/datagraph"
+	"github.com/sluicegate/sluice/internal/graphql/schema"
+)
+
+// A source is a data source that is compiled for an API.
+type source struct {
+	*datagraph.Source
+	graph   *Graph
+	headers []header
+	timeout time.Duration
+}
+
+// A shape says what of a response of a REST source is taken, and under which keys: the
+// selection of one field.
+type shape struct {
+	key      string // in the response
+	mapping  datagraph.Mapping
+	field    schema.FieldID
+	on       []schema.TypeID // that the object must be one of; nil: any
+	children []shape         // of an object; none for scalars
+	typename bool            // the field is __typename
+}
