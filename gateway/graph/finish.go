@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -17,7 +18,7 @@ func (r *run) finish(p *planned, out []byte) []byte {
 	if p.text.empties {
 		out = emptied.ReplaceAll(out, nil)
 	}
-	if !bytes.HasPrefix(out, []byte(`{"errors":`)) {
+	if !bytes.HasPrefix(out, []byte(`{"errors":`)) && len(r.failures) == 0 {
 		return out
 	}
 	var answer struct {
@@ -27,18 +28,22 @@ func (r *run) finish(p *planned, out []byte) []byte {
 	if json.Unmarshal(out, &answer) != nil {
 		return out
 	}
-	kept := answer.Errors[:0]
-	seen := make(map[string]bool)
-	for _, e := range answer.Errors {
-		r.say(&e)
-		at := pathText(e.Path)
-		if seen[at+"\x00"+e.Message] || isNullError(e.Message) && nullIsSaid(kept, at) {
-			continue
-		}
-		seen[at+"\x00"+e.Message] = true
-		kept = append(kept, e)
+	said := answer.Errors
+	for i := range said {
+		r.say(&said[i])
 	}
-	answer.Errors = kept
+	for i := range r.failures {
+		said = append(said, r.failures[i].located(answer.Data)...)
+	}
+	answer.Errors = nil
+	seen := make(map[string]bool)
+	for _, e := range said {
+		at := pathText(e.Path)
+		if key := at + "\x00\x00" + e.Message; !seen[key] && !(isNullError(e.Message) && nullIsSaid(said, at)) {
+			seen[key] = true
+			answer.Errors = append(answer.Errors, e)
+		}
+	}
 	if answer.Data == nil {
 		answer.Data = json.RawMessage("null")
 	}
@@ -51,6 +56,61 @@ func (r *run) finish(p *planned, out []byte) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
+// located returns the errors of failures at the nulls of a response.
+func (f *failures) located(data json.RawMessage) (errs []responseError) {
+	var root any
+	if json.Unmarshal(data, &root) != nil {
+		return nil
+	}
+	var places [][]any
+	nullsAt(root, f.path, nil, &places)
+	if len(places) == len(f.nulls) {
+		for i, cause := range f.nulls {
+			if cause != "" {
+				errs = append(errs, responseError{Message: cause, Path: places[i]})
+			}
+		}
+		return errs
+	}
+	// Objects that are equal share a request, so the causes cannot be told apart.
+	for _, place := range places {
+		errs = append(errs, responseError{Message: f.cause(), Path: place})
+	}
+	return errs
+}
+
+// cause returns all causes as one.
+func (f *failures) cause() string {
+	var all []string
+	for _, one := range f.nulls {
+		if one != "" && !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// nullsAt adds the places of nulls of a field.
+func nullsAt(v any, path []string, at []any, to *[][]any) {
+	if list, ok := v.([]any); ok {
+		for i, item := range list {
+			nullsAt(item, path, append(slices.Clip(at), i), to)
+		}
+		return
+	}
+	if len(path) == 0 {
+		if v == nil {
+			*to = append(*to, at)
+		}
+		return
+	}
+	if object, ok := v.(map[string]any); ok {
+		if inner, ok := object[path[0]]; ok {
+			nullsAt(inner, path[1:], append(slices.Clip(at), path[0]), to)
+		}
+	}
+}
+
 type responseError struct {
 	Message    string          `json:"message"`
 	Path       []any           `json:"path,omitempty"`
@@ -59,16 +119,24 @@ type responseError struct {
 
 // say puts the cause of an error in place of how the library came to it.
 func (r *run) say(e *responseError) {
-	if isMisfit(e.Message) {
-		if causes := r.causes(fieldPath(e.Path)); len(causes) > 0 {
-			e.Message = causes
+	switch n := len(e.Path); {
+	case isNullError(e.Message):
+		for i := range r.failures {
+			if f := &r.failures[i]; strings.Join(f.path, ".") == fieldPath(e.Path) {
+				e.Message = f.cause()
+			}
 		}
+	case isMisfit(e.Message) && n > 1 && e.Path[n-1] == e.Path[n-2]:
+		e.Path = e.Path[:n-1] // the library has the last name twice
+	case strings.Contains(e.Message, "Subgraph"):
+		e.Message, e.Extensions = strings.ReplaceAll(e.Message, "Subgraph", "data source"), nil
 	}
-	if !strings.Contains(e.Message, "Subgraph") {
-		return
-	}
-	e.Message = strings.ReplaceAll(e.Message, "Subgraph", "data source")
-	e.Extensions = nil
+}
+
+// isMisfit reports whether an error of the library is about a value of another kind than
+// its type has.
+func isMisfit(message string) bool {
+	return strings.HasPrefix(message, "Array cannot represent") || strings.HasPrefix(message, "Object cannot represent")
 }
 
 const nullError = "Cannot return null for non-nullable field"

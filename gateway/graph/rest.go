@@ -265,7 +265,7 @@ func (f *restFetch) root(r *run, v *values) []byte {
 // objects returns the values of a field of objects.
 func (f *restFetch) objects(r *run, arguments *astjson.Value, objects []*astjson.Value) []byte {
 	if len(objects) > maxObjects {
-		objects = nil // the resolver reports that values are missing
+		objects = objects[:0] // the resolver reports that values are missing
 	}
 	type part struct {
 		out []byte
@@ -286,25 +286,28 @@ func (f *restFetch) objects(r *run, arguments *astjson.Value, objects []*astjson
 	}
 	all.Wait()
 	sh := shaper{schema: f.graph.data.Schema, out: []byte(`{"data":[`)}
-	var unplaced []byte
+	var nulls []string // why values are null, in order; "": the source says so
+	failed := false
 	for i := range parts {
 		if i > 0 {
 			sh.out = append(sh.out, ',')
 		}
 		switch err := parts[i].err; {
-		case err == nil:
-			sh.out = append(sh.out, parts[i].out...)
-		case sh.failed(sh.schema.Fields[f.field].Type):
-			r.misfit(f.path, err.Error())
+		case err != nil:
+			failed = true
+			nulls = append(nulls, err.Error())
+			sh.out = append(sh.out, "null"...)
 		default:
-			unplaced = appendErrors(nil, err.Error(), [][]string{f.path})
+			if string(parts[i].out) == "null" {
+				nulls = append(nulls, "")
+			}
+			sh.out = append(sh.out, parts[i].out...)
 		}
 	}
-	sh.out = append(sh.out, ']')
-	if unplaced != nil {
-		sh.out = append(append(sh.out, `,"errors":`...), unplaced...)
+	if failed {
+		r.note(f.path, nulls)
 	}
-	return append(sh.out, '}')
+	return append(sh.out, `]}`...)
 }
 
 // one makes one request and writes the value of the field.

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -26,32 +24,25 @@ type run struct {
 	ex     *pipeline.Exchange
 	faults atomic.Int32 // requests to sources that have failed
 
-	mu      sync.Mutex
-	misfits map[string][]string // causes by the path of the field
+	mu       sync.Mutex
+	failures []failures
 }
 
 type runKey struct{}
 
 func runOf(ctx context.Context) *run { return ctx.Value(runKey{}).(*run) }
 
-// misfit notes why a field of an object in a list has no value.
-func (r *run) misfit(path []string, cause string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.misfits == nil {
-		r.misfits = make(map[string][]string)
-	}
-	at := strings.Join(path, ".")
-	if !slices.Contains(r.misfits[at], cause) {
-		r.misfits[at] = append(r.misfits[at], cause)
-	}
+// failures say why the values of a field of objects are null.
+type failures struct {
+	path  []string // of the field, without indices
+	nulls []string // the cause of each null, in the order of the objects; "": the source says so
 }
 
-// causes returns the causes that were noted for a field.
-func (r *run) causes(path string) string {
+// note notes why values of a field are null.
+func (r *run) note(path, nulls []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return strings.Join(r.misfits[path], "; ")
+	r.failures = append(r.failures, failures{path, nulls})
 }
 
 // recovered makes an error of a panic. It is deferred.

@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"strings"
-
 	"github.com/wundergraph/astjson"
 
 	"github.com/sluicegate/sluice/internal/graphql/schema"
@@ -97,21 +95,4 @@ func contains(types []schema.TypeID, t schema.TypeID) bool {
 		}
 	}
 	return false
-}
-
-// failed writes a value that no field of the type has, so that the resolver reports the
-// field with its path, and makes it null. Of a scalar there is none that is certain.
-func (s *shaper) failed(t schema.TypeRef) bool {
-	t = t.Nullable()
-	if !t.IsList() && !s.schema.Types[t.Type()].Kind.Composite() {
-		s.out = append(s.out, "null"...)
-		return false
-	}
-	s.out = append(s.out, '"', '"')
-	return true
-}
-
-// isMisfit reports whether an error of the resolver is about a value that failed wrote.
-func isMisfit(message string) bool {
-	return strings.HasPrefix(message, "Array cannot represent") || strings.HasPrefix(message, "Object cannot represent")
 }
