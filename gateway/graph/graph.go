@@ -18,8 +18,6 @@ import (
 	"time"
 
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/ast"
-	"github.com/wundergraph/graphql-go-tools/v2/pkg/astparser"
-	"github.com/wundergraph/graphql-go-tools/v2/pkg/asttransform"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/datasource/introspection_datasource"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/plan"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
@@ -152,14 +150,9 @@ func (g *Graph) configure(api *definition.API) (err error) {
 			err = fmt.Errorf("the planner cannot use the schema: %v", r)
 		}
 	}()
-	doc, report := astparser.ParseGraphqlDocumentString(schemaText(g.data, nil))
-	if report.HasErrors() {
-		return report
-	}
-	if err := asttransform.MergeDefinitionWithBaseSchema(&doc); err != nil {
+	if g.schema, err = documentOf(schemaText(g.data, nil)); err != nil {
 		return err
 	}
-	g.schema = &doc
 	g.conf = plan.Configuration{Fields: g.fieldConfigurations()}
 	for i, s := range g.data.Sources {
 		compiled := &source{Source: s, graph: g, timeout: g.engine.timeoutOf(api, s)}
@@ -173,7 +166,7 @@ func (g *Graph) configure(api *definition.API) (err error) {
 		}
 		g.conf.DataSources = append(g.conf.DataSources, more...)
 	}
-	own, err := introspection_datasource.NewIntrospectionConfigFactory(&doc)
+	own, err := introspection_datasource.NewIntrospectionConfigFactory(g.schema)
 	if err != nil {
 		return err
 	}

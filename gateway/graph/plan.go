@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/astnormalization"
@@ -45,7 +46,11 @@ type flights struct {
 	open   map[flightKey]*flight
 	graphs map[uint64]bool // that have plans
 	slots  chan struct{}
+	made   atomic.Uint64 // plans
 }
+
+// Planned returns how many plans were made.
+func (e *Engine) Planned() uint64 { return e.flights.made.Load() }
 
 type flightKey struct {
 	graph      uint64
@@ -177,6 +182,7 @@ func (g *Graph) make(source, name []byte, asked map[string]bool) (p *planned) {
 	}
 	p.text = g.printText(&doc, op, asked)
 	if !p.text.nothing {
+		g.engine.flights.made.Add(1)
 		p.plan, p.err = g.plan(string(p.text.operation))
 		p.steps = g.prepare(p)
 	}

@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"github.com/wundergraph/astjson"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/ast"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/astparser"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/asttransform"
 	gds "github.com/wundergraph/graphql-go-tools/v2/pkg/engine/datasource/graphql_datasource"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/plan"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
@@ -30,13 +33,16 @@ func (s *source) dataSources(number int) (all []plan.DataSource, err error) {
 		one, err := s.remote(strconv.Itoa(number), &plan.DataSourceMetadata{RootNodes: roots, ChildNodes: below})
 		return []plan.DataSource{one}, err
 	}
+	if s.schema, err = documentOf(schemaText(s.graph.data, s.Source)); err != nil {
+		return nil, err
+	}
 	sc := s.graph.data.Schema
 	for _, f := range s.Fields {
 		field := &sc.Fields[f]
 		owner := sc.Types[field.Owner].Name
 		md := &plan.DataSourceMetadata{
 			RootNodes:  plan.TypeFields{{TypeName: owner, FieldNames: []string{field.Name}}},
-			ChildNodes: s.nodes(func(do func(schema.FieldID)) { s.graph.data.Below(s.Source, do) }),
+			ChildNodes: below,
 		}
 		if len(s.Needs) > 0 {
 			md.Requires = plan.FederationFieldConfigurations{{TypeName: owner, FieldName: field.Name, SelectionSet: selectionOf(s.Needs)}}
@@ -49,6 +55,15 @@ func (s *source) dataSources(number int) (all []plan.DataSource, err error) {
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// documentOf reads a schema with what every schema has.
+func documentOf(text string) (*ast.Document, error) {
+	doc, report := astparser.ParseGraphqlDocumentString(text)
+	if report.HasErrors() {
+		return nil, report
+	}
+	return &doc, asttransform.MergeDefinitionWithBaseSchema(&doc)
 }
 
 func each(fields []schema.FieldID, do func(schema.FieldID)) {

@@ -36,8 +36,8 @@ func (restFactory) Planner(abstractlogger.Logger) plan.DataSourcePlanner[*restFi
 func (restFactory) Context() context.Context { return context.Background() }
 
 // UpstreamSchema implements plan.PlannerFactory.
-func (restFactory) UpstreamSchema(plan.DataSourceConfiguration[*restField]) (*ast.Document, bool) {
-	return nil, false
+func (restFactory) UpstreamSchema(of plan.DataSourceConfiguration[*restField]) (*ast.Document, bool) {
+	return of.CustomConfiguration().schema, true
 }
 
 // PlanningBehavior implements plan.PlannerFactory. A path of the response is that of keys.

@@ -3,6 +3,8 @@ package graph
 import (
 	"time"
 
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/ast"
+
 	"github.com/sluicegate/sluice/internal/datagraph"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 )
@@ -13,6 +15,7 @@ type source struct {
 	graph   *Graph
 	headers []header
 	timeout time.Duration
+	schema  *ast.Document // the part of the schema that a REST source has
 }
 
 // A shape says what of a response of a REST source is taken, and under which keys: the

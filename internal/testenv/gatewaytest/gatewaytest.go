@@ -52,6 +52,7 @@ type Gateway struct {
 	Hasher   *credential.Hasher
 	Sessions *auth.Sessions
 	GraphQL  *graphql.GraphQL
+	Graphs   *graph.Engine
 
 	tb       testing.TB
 	revision int
@@ -74,6 +75,7 @@ func Start(tb testing.TB, o Options) *Gateway {
 
 	g := &Gateway{tb: tb, Addr: o.Listener.Addr().String(), Store: o.Store, Hasher: o.Hasher}
 	g.Sessions, g.GraphQL = auth.NewSessions(sessions), graphql.New(operations)
+	g.Graphs = graph.New(graph.Options{DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, IdleTimeout: time.Minute, Plans: 1 << 20, Log: o.Log})
 	observer := observe.New(watch)
 	deps := gateway.Deps{
 		Config: gateway.Config{Wire: wire.Config{
@@ -85,16 +87,14 @@ func Start(tb testing.TB, o Options) *Gateway {
 		}, LateSockets: 100},
 		Stages: snapshot.Stages{
 			Auth: auth.New(g.Sessions, 3), Access: access.New(access.Options{Log: o.Log}), Limit: limiter,
-			GraphQL: g.GraphQL, Graphs: graph.New(graph.Options{
-				DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, IdleTimeout: time.Minute, Plans: 1 << 20, Log: o.Log,
-			}), Pools: upstream.NewPools(), Meter: observer.NewMeter,
+			GraphQL: g.GraphQL, Graphs: g.Graphs, Pools: upstream.NewPools(), Meter: observer.NewMeter,
 			Upstream: upstream.Config{DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, MaxConns: 100, IdleTimeout: time.Minute, Retries: 1},
 		},
 		Observe: observer, Log: o.Log,
 	}
 	o.Deps(&deps)
 	g.Gateway = gateway.New(deps)
-	tb.Cleanup(deps.Stages.Graphs.Close) // after run's
+	tb.Cleanup(g.Graphs.Close) // after run's
 	g.run(o.Listener, deps.Stages.Pools)
 	return g
 }
