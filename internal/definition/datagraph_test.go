@@ -1,0 +1,73 @@
+package definition
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// dataGraph is the definition of a data graph with members of graphql.engine, and more.
+func dataGraph(engine, more string) string {
+	return `{"proxy": {"listen_path": "/a", "target_url": ""}, "graphql": {"enabled": true, "execution_mode": "executionEngine",
+		"schema": "type Query { a: Int }", "engine": {` + engine + `}}` + more + `}`
+}
+
+const restSource = `{"kind": "REST", "name": "s", "root_fields": [{"type": "Query", "fields": ["a"]}], "config": {"url": "http://x/{{.arguments.b}}"`
+
+func TestProblemsOfDataGraphs(t *testing.T) {
+	source := func(text string) string { return `"data_sources": [` + text + `]` }
+	const at = "graphql.engine.data_sources"
+	const lacks = "asks for a feature that this release does not have: "
+	for _, c := range []struct {
+		engine, more string
+		want         []string
+	}{
+		{``, ``, []string{at + ": is required: the services that have the values of fields"}},
+		{source(`{}`), ``, []string{
+			at + "[0].name: is required: errors of the source have it", at + `[0].kind: is required: "REST" or "GraphQL"`,
+			at + "[0].root_fields: is required: the fields whose values the source has",
+		}},
+		{source(restSource + `}}, ` + restSource + `}}`), ``, []string{at + "[1].name: is the name of a data source before it; names are unique"}},
+		{source(strings.Replace(restSource, "REST", "msgbroker", 1) + `}}`), ``, []string{at + "[0].kind: " + lacks + "message brokers as data sources; leave it out or turn it off"}},
+		{source(strings.Replace(restSource, "REST", "SOAP", 1) + `}}`), ``, []string{at + `[0].kind: must be "REST" or "GraphQL"`}},
+		{source(strings.Replace(restSource, "http://x/", "svc://x/", 1) + `}}`), ``, []string{at + "[0].internal: " + lacks + "other APIs as data sources; name the address of the service, or that of the gateway"}},
+		{source(strings.Replace(restSource, `"name"`, `"internal": true, "name"`, 1) + `}}`), ``, []string{at + "[0].internal: " + lacks + "other APIs as data sources; name the address of the service, or that of the gateway"}},
+		{source(strings.Replace(restSource, "http://x/", "ftp://x/", 1) + `}}`), ``, []string{at + "[0].config.url: must begin with http:// or https://"}},
+		{source(strings.Replace(restSource, "http://x/", "http://x", 1) + `}}`), ``, []string{at + "[0].config.url: must not have variables in its scheme or host"}},
+		{source(restSource + `, "method": "TRACE", "timeout": -1, "headers": {"Host": "a"}}}`), ``, []string{
+			at + "[0].config.method: must be GET, POST, PUT, PATCH, DELETE", at + `[0].config.headers["Host"]: must be left out: the gateway writes this header itself`,
+			at + "[0].config.timeout: must be from 0 (that of the API) to 3600 seconds",
+		}},
+		{source(restSource + `, "body": "{}", "query": [{"value": "a"}]}}`), ``, []string{
+			at + "[0].config.query[0].name: is required", at + "[0].config.body: must be empty: requests with GET have no body; set method",
+		}},
+		{source(strings.Replace(restSource, "REST", "GraphQL", 1) + `, "method": "GET", "body": "{}", "has_operation": true, "query": [{}]}}`), ``, []string{
+			at + "[0].config.url: must not have variables: the source is of kind GraphQL", at + "[0].config.method: must be POST",
+			at + "[0].config.has_operation: " + lacks + "fixed operations of data sources; leave it out or turn it off",
+			at + "[0].config.query: must be empty: the source is of kind GraphQL", at + "[0].config.body: must be empty: the source is of kind GraphQL",
+		}},
+		{source(strings.Replace(restSource, `"Query"`, `"1"`, 1) + `}}`), ``, []string{at + "[0].root_fields[0].type: must be the name of a GraphQL type, such as Query"}},
+		{source(strings.Replace(restSource, `["a"]`, `["-"]`, 1) + `}}`), ``, []string{at + "[0].root_fields[0].fields[0]: must be the name of a GraphQL field"}},
+		{source(restSource+`}}`) + `, "global_headers": [{"key": "A"}, {"key": "a"}, {"key": "b c"}]`, ``, []string{
+			"graphql.engine.global_headers[1].key: is the same header as one before it: names are compared without case",
+			`graphql.engine.global_headers[2]["b c"]: must be named as a header, such as X-Api-Key`,
+		}},
+		{source(restSource+`}}`) + `, "field_configs": [{"type_name": "Query", "field_name": "a", "disable_default_mapping": true, "path": ["b"]}, {"type_name": "Q", "path": ["b", ""]}]`, ``, []string{
+			"graphql.engine.field_configs[0].path: must be empty where disable_default_mapping is true: then the value is the whole response",
+			"graphql.engine.field_configs[1].field_name: must be the name of a GraphQL field", "graphql.engine.field_configs[1].path[1]: must be the name of a member, or an index",
+		}},
+		{source(restSource + `}}`), `, "upstream_certificates": {"*": "a"}`, []string{"upstream_certificates: must be left out of a data graph, whose data sources have addresses of their own"}},
+	} {
+		if got := problemsOf(t, "api", dataGraph(c.engine, c.more)); !slices.Equal(got, c.want) {
+			t.Errorf("%s %s\n got %q\nwant %q", c.engine, c.more, got, c.want)
+		}
+	}
+}
+
+func TestADataGraphThatIsRightIsAccepted(t *testing.T) {
+	data := dataGraph(`"data_sources": [`+restSource+`, "query": [{"name": "b", "value": "{{.arguments.b}}"}], "headers": {"X": "$svc_context.path"}, "timeout": 2}}],
+		"field_configs": [{"type_name": "Query", "field_name": "a", "path": ["x", "0"]}], "global_headers": [{"key": "X", "value": "{{.request.headers.X}}"}]`, `, "strip_auth_data": true`)
+	if got := problemsOf(t, "api", data); got != nil {
+		t.Errorf("%q", got)
+	}
+}
