@@ -193,7 +193,7 @@ type world struct {
 func newWorld(t testing.TB, change ...func(*definition.API)) *world {
 	t.Helper()
 	s := newSources(t)
-	w := &world{gatewaytest.Start(t, gatewaytest.Options{GraphQL: func(o *graphql.Options) { o.BatchMax = 5 }}), s, t}
+	w := &world{gatewaytest.Start(t, gatewaytest.Options{GraphQL: func(o *graphql.Options) { o.BatchMax, o.WebSockets = 5, true }}), s, t}
 	s.does("/users", graphQL(map[string]any{"me": user("1", "Ada", "Ulm"), "users": []any{user("1", "Ada", "Ulm"), user("2", "Bob", "Rom")}}))
 	for _, id := range []string{"1", "2"} {
 		s.says("/todos/"+id, `{"list":{"items":[{"id":`+id+`0,"text":["todo of `+id+`"],"done":true,"extra":5}]}}`)

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -142,11 +143,13 @@ func (g *Graph) fly(key cache.TextKey, text, name []byte, asked map[string]bool)
 	return f
 }
 
+var errUnplanned = errors.New("the operation cannot be planned")
+
 // size estimates the memory of a plan, in bytes.
 func (p *planned) size() int {
-	size := 2<<10 + 40*len(p.text.operation)
+	size := 4<<10 + 80*len(p.text.operation) // about what the heap grows by
 	for _, step := range p.steps {
-		size += 3 * len(step)
+		size += len(step)
 	}
 	return size
 }
@@ -157,7 +160,7 @@ func (g *Graph) make(source, name []byte, asked map[string]bool) (p *planned) {
 	defer func() {
 		if r := recover(); r != nil {
 			g.engine.opts.Log.Error("the planner of data graphs panicked", "api", g.api, "panic", r, "stack", string(debug.Stack()))
-			*p = planned{err: fmt.Errorf("the operation cannot be planned")}
+			p = &planned{err: errUnplanned}
 		}
 	}()
 	var doc syntax.Document
@@ -183,7 +186,11 @@ func (g *Graph) make(source, name []byte, asked map[string]bool) (p *planned) {
 	p.text = g.printText(&doc, op, asked)
 	if !p.text.nothing {
 		g.engine.flights.made.Add(1)
-		p.plan, p.err = g.plan(string(p.text.operation))
+		var err error
+		if p.plan, err = g.plan(string(p.text.operation)); err != nil {
+			g.engine.opts.Log.Error("an operation of a data graph cannot be planned", "api", g.api, "err", err)
+			return &planned{err: errUnplanned}
+		}
 		p.steps = g.prepare(p)
 	}
 	return p
@@ -219,9 +226,6 @@ func (g *Graph) plan(operation string) (*resolve.GraphQLResponse, error) {
 
 // prepare tells the requests of a plan where their values are, and returns them as text.
 func (g *Graph) prepare(p *planned) (steps []string) {
-	if p.plan == nil {
-		return nil
-	}
 	var visit func(*resolve.FetchTreeNode)
 	visit = func(n *resolve.FetchTreeNode) {
 		if n == nil {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fasthttp/websocket"
+
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -157,4 +159,46 @@ func TestAnOperationIsPlannedOnceHoweverManyAsk(t *testing.T) {
 	if n := w.Graphs.Planned(); n != 1 {
 		t.Errorf("planned %d times", n)
 	}
+}
+
+func TestQueriesOfConnectionsAndEventStreamsAreAnswered(t *testing.T) {
+	w := newWorld(t)
+	const data = `{"data":{"weather":{"city":"Ulm"}}}`
+	req, err := http.NewRequest("GET", "http://"+w.Addr+"/graph/?query={weather(city:%22Ulm%22){city}}", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if !strings.Contains(string(b), "event: next\ndata: "+data+"\n\nevent: complete") {
+		t.Errorf("event stream: %d %s", resp.StatusCode, b)
+	}
+
+	dialer := websocket.Dialer{Subprotocols: []string{"graphql-transport-ws"}}
+	conn, _, err := dialer.Dial("ws://"+w.Addr+"/graph/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	send := func(text string) {
+		if err := conn.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := func(want string) {
+		t.Helper()
+		if _, got, err := conn.ReadMessage(); err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("got %s, %v; want %s", got, err, want)
+		}
+	}
+	send(`{"type":"connection_init"}`)
+	next("connection_ack")
+	send(`{"type":"subscribe","id":"1","payload":{"query":"{ weather(city: \"Ulm\") { city } }"}}`)
+	next(data)
+	next("complete")
 }
