@@ -26,6 +26,7 @@ import (
 const (
 	planners      = 2                // operations that are planned at the same time
 	planWithin    = 10 * time.Second // what a client waits for a plan
+	maxWaiting    = 1000             // operations that wait for a planner
 	maxConditions = 8                // variables in @skip and @include: each combination has a plan
 )
 
@@ -88,6 +89,9 @@ func (g *Graph) find(text, name []byte, asked map[string]bool) (*planned, error)
 		return p, p.err
 	}
 	f := g.fly(key, text, name, asked)
+	if f == nil {
+		return nil, errors.New("too many new operations at once; try again")
+	}
 	timer := time.NewTimer(planWithin)
 	defer timer.Stop()
 	select {
@@ -115,7 +119,8 @@ func keyOf(name []byte, asked map[string]bool) []byte {
 	return append(append(key, 0), strings.Join(names, " ")...)
 }
 
-// fly plans an operation, or returns the flight that does so already.
+// fly plans an operation, or returns the flight that does so already. It returns nil if too
+// many wait.
 func (g *Graph) fly(key cache.TextKey, text, name []byte, asked map[string]bool) *flight {
 	fl := &g.engine.flights
 	id := flightKey{g.id, string(key.Name), string(text)}
@@ -123,6 +128,9 @@ func (g *Graph) fly(key cache.TextKey, text, name []byte, asked map[string]bool)
 	defer fl.mu.Unlock()
 	if f := fl.open[id]; f != nil {
 		return f
+	}
+	if len(fl.open) >= maxWaiting {
+		return nil
 	}
 	f := &flight{done: make(chan struct{})}
 	if fl.open == nil {

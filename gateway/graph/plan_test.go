@@ -40,9 +40,11 @@ func TestTextsOfOperations(t *testing.T) {
 	g := newGraph(t, 0)
 	for _, c := range []struct{ query, given, want, variables string }{
 		{`{ user(id: 5) { id } }`, `{}`, `query O($v0:ID!,$v1:Int!){user(id:$v0,n:$v1){id}}`, `{"v0":5,"v1":7}`},
-		{`query A($i: ID!, $n: Int, $x: String) { a: user(id: $i, n: $n) { ...F } b: user(id: $i, in: {a: $x, b: [X]}) { ...F } } fragment F on User { friend(of: 3) { name } }`, `{"i": "u"}`,
+		{
+			`query A($i: ID!, $n: Int, $x: String) { a: user(id: $i, n: $n) { ...F } b: user(id: $i, in: {a: $x, b: [X]}) { ...F } } fragment F on User { friend(of: 3) { name } }`, `{"i": "u"}`,
 			`query O($v0:ID!,$v1:Int!,$v2:[Int],$v3:Int!,$v4:In){a:user(id:$v0,n:$v1){...on User{friend(of:$v2){name}}} b:user(id:$v0,n:$v3,in:$v4){...on User{friend(of:$v2){name}}}}`,
-			`{"v0":"u","v1":7,"v2":3,"v3":7,"v4":{"b":["X"]}}`},
+			`{"v0":"u","v1":7,"v2":3,"v3":7,"v4":{"b":["X"]}}`,
+		},
 		{`query($x: String = "q\"") { user(id: "1", n: 1, in: {a: $x}) { id } }`, `{}`, `query O($v0:ID!,$v1:Int!,$v2:In){user(id:$v0,n:$v1,in:$v2){id}}`, `{"v0":"1","v1":1,"v2":{"a":"q\""}}`},
 		{`query($s: Boolean!) { user(id: 1, n: 1) { id @skip(if: $s) ... @include(if: $s) { name } ... on User @skip(if: true) { name } } }`, `{}`, `query O($v0:ID!,$v1:Int!){user(id:$v0,n:$v1){id}}`, `{"v0":1,"v1":1}`},
 	} {

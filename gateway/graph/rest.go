@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -141,9 +142,7 @@ func (p *restPlanner) needs() *resolve.Object {
 	owner := s.Types[s.Fields[p.of.field].Owner].Name
 	remapped := make(map[string]string)
 	for i := range p.conf.RequiredFields {
-		for path, key := range p.conf.RequiredFields[i].RemappedPaths {
-			remapped[path] = key
-		}
+		maps.Copy(remapped, p.conf.RequiredFields[i].RemappedPaths)
 	}
 	root := &resolve.Object{Fields: []*resolve.Field{{Name: []byte(schema.Typename), Value: &resolve.StaticString{Path: []string{schema.Typename}, Value: owner}}}}
 	for _, path := range p.of.Needs {

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/wundergraph/astjson"
 
 	"github.com/sluicegate/sluice/internal/graphql/schema"
@@ -89,10 +91,5 @@ func (s *shaper) object(sh *shape, v *astjson.Value, t schema.TypeID) {
 }
 
 func contains(types []schema.TypeID, t schema.TypeID) bool {
-	for _, one := range types {
-		if one == t {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(types, t)
 }
