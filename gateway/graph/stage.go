@@ -16,6 +16,7 @@ const maxBatch = 1000
 // Handle implements pipeline.Stage: it answers the operations of a request.
 func (g *Graph) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	if ex.IsDry() {
+		ex.Answer.Status = 200
 		return pipeline.Answered
 	}
 	d := decoders.Get().(*request.Decoder)
