@@ -70,6 +70,11 @@ func (g *Graph) planFor(text, name []byte, given map[string]rawValue) (*planned,
 	if err != nil || p.conditions == nil {
 		return p, err
 	}
+	return g.find(text, name, p.valuesOf(given))
+}
+
+// valuesOf returns the values of the conditions in a request.
+func (p *planned) valuesOf(given map[string]rawValue) map[string]bool {
 	asked := make(map[string]bool, len(p.conditions))
 	for _, c := range p.conditions {
 		value, ok := given[c]
@@ -78,7 +83,7 @@ func (g *Graph) planFor(text, name []byte, given map[string]rawValue) (*planned,
 		}
 		asked[c] = string(value) == "true"
 	}
-	return g.find(text, name, asked)
+	return asked
 }
 
 // find returns what is known of an operation with values of the variables that its

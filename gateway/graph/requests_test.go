@@ -11,6 +11,7 @@ import (
 
 	"github.com/fasthttp/websocket"
 
+	"github.com/sluicegate/sluice/gateway/explain"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -201,4 +202,23 @@ func TestQueriesOfConnectionsAndEventStreamsAreAnswered(t *testing.T) {
 	send(`{"type":"subscribe","id":"1","payload":{"query":"{ weather(city: \"Ulm\") { city } }"}}`)
 	next(data)
 	next("complete")
+}
+
+func TestExplanationsNameTheSources(t *testing.T) {
+	w := newWorld(t)
+	w.asked()
+	q, err := explain.Parse([]byte(`{"method":"POST","url":"/graph/","headers":{"Content-Type":"application/json"},"body":` +
+		quoted(`{"query":"query($b: Boolean!) { me { name todos @include(if: $b) { id } } }","variables":{"b":true}}`) + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := w.Explain(q)
+	last := report.Steps[len(report.Steps)-1]
+	text, _ := json.Marshal(last)
+	if !report.Outcome.Allowed || !strings.Contains(string(text), `"data source users"`) || !strings.Contains(string(text), `"me.todos"`) {
+		t.Errorf("%v %s", report.Outcome, text)
+	}
+	if asked := w.asked(); len(asked) != 0 {
+		t.Errorf("asked %q", asked)
+	}
 }

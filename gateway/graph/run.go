@@ -70,16 +70,9 @@ func (g guarded) LoadWithFiles(context.Context, http.Header, []byte, []*httpclie
 
 // answer answers an operation with a response of GraphQL.
 func (g *Graph) answer(ex *pipeline.Exchange, text, name, variables []byte) []byte {
-	var given map[string]rawValue
-	if len(variables) > 0 {
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(variables, &members); err != nil {
-			return failure(err)
-		}
-		given = make(map[string]rawValue, len(members))
-		for key, value := range members {
-			given[key] = value
-		}
+	given, err := givenOf(variables)
+	if err != nil {
+		return failure(err)
 	}
 	p, err := g.planFor(text, name, given)
 	switch {
@@ -93,6 +86,22 @@ func (g *Graph) answer(ex *pipeline.Exchange, text, name, variables []byte) []by
 	r := &run{graph: g, ex: ex}
 	r.ctx = context.WithValue(ctx, runKey{}, r)
 	return r.resolve(p, given)
+}
+
+// givenOf returns the values of a request's variables.
+func givenOf(variables []byte) (map[string]rawValue, error) {
+	if len(variables) == 0 {
+		return nil, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(variables, &members); err != nil {
+		return nil, err
+	}
+	given := make(map[string]rawValue, len(members))
+	for key, value := range members {
+		given[key] = value
+	}
+	return given, nil
 }
 
 // resolve has the library put the response together.

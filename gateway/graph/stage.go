@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
@@ -51,6 +52,31 @@ func (g *Graph) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		a.NoBody, a.Length = true, int64(len(a.Body))
 	}
 	return pipeline.Answered
+}
+
+// Explain implements pipeline.Explainer: it says which sources would be asked for what. It
+// plans anew, as explanations leave caches alone.
+func (g *Graph) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
+	var d request.Decoder
+	list, _, refused := asked(ex, &d)
+	if refused != nil {
+		return
+	}
+	for i := range list {
+		r := &list[i]
+		given, err := givenOf(r.Variables)
+		p := g.make(r.Query, r.Operation, nil)
+		if p.conditions != nil && err == nil {
+			p = g.make(r.Query, r.Operation, p.valuesOf(given))
+		}
+		for _, step := range p.steps {
+			source, path, _ := strings.Cut(step, ": ")
+			f.Fact("data source "+source, path, "", "the definition")
+		}
+		if f.Said = "answered from data sources"; p.err != nil {
+			f.Said = p.err.Error()
+		}
+	}
 }
 
 // asked returns the operations that would go upstream.
