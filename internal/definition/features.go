@@ -40,8 +40,7 @@ var missing = []feature[*API]{
 		return a.hasMode(ModeProxy) && means(part(a.GraphQL.Engine, "data_sources"))
 	}},
 	{"graphql.execution_mode", "GraphQL data graphs", RouteWeight, func(a *API) bool { return a.hasMode("executionEngine") }},
-	{"graphql.execution_mode", "GraphQL subgraphs", RouteWeight, func(a *API) bool { return a.hasMode("subgraph") }},
-	{"graphql.execution_mode", "GraphQL supergraphs", RouteWeight, func(a *API) bool { return a.hasMode("supergraph") }},
+	{"graphql.execution_mode", "GraphQL supergraphs", RouteWeight, (*API).IsSupergraph},
 }
 
 // A missingMember is a feature that a member without a field asks for.

@@ -123,7 +123,7 @@ func Compose(subgraphs []Subgraph) (*Supergraph, []Problem) {
 	}
 	made := &Supergraph{SDL: text}
 	for _, s := range c.subgraphs {
-		made.Subgraphs = append(made.Subgraphs, c.metadata(s))
+		made.Subgraphs = append(made.Subgraphs, s.metadata())
 	}
 	return made, nil
 }

@@ -9,23 +9,72 @@ import (
 )
 
 // metadata says what a subgraph resolves.
-func (c *composer) metadata(s *subgraph) Metadata {
-	m := Metadata{Name: s.name}
-	p := &printer{}
+func (s *subgraph) metadata() Metadata {
+	m := Metadata{Name: s.name, SDL: s.print()}
 	for _, name := range slices.Sorted(maps.Keys(s.types)) {
-		own := s.types[name]
-		if len(own.fields) > 0 || len(own.inputs)+len(own.values)+len(own.members) > 0 || own.kind == syntax.ScalarDef {
-			p.typ(own)
-		}
-		if len(own.fields) > 0 {
+		if own := s.types[name]; len(own.fields) > 0 {
 			m.Types = append(m.Types, own.metadata())
 		}
 	}
-	if query := s.types[rootNames[syntax.Query]]; query == nil || len(query.fields) == 0 {
+	return m
+}
+
+// print returns the types of the subgraph in SDL, and a query type in any case.
+func (s *subgraph) print() string {
+	p := &printer{}
+	for _, name := range slices.Sorted(maps.Keys(s.types)) {
+		if own := s.types[name]; !own.empty() {
+			p.typ(own)
+		}
+	}
+	if s.query().empty() {
 		p.write("type Query {\n  _service: _Service!\n}\n\ntype _Service {\n  sdl: String\n}\n\n")
 	}
-	m.SDL = strings.TrimSuffix(p.b.String(), "\n")
-	return m
+	return strings.TrimSuffix(p.b.String(), "\n")
+}
+
+// Served returns the schema that operations of one subgraph are held against: its own with
+// the fields _service and _entities of the query type, by which supergraphs get at it. If
+// there are problems, it returns all of them, sorted, and no schema.
+func Served(of Subgraph) (schema string, problems []Problem) {
+	r := &report{}
+	s := readSubgraph(of, r)
+	if !r.empty() {
+		return "", r.sorted()
+	}
+	var entities []string
+	for name, p := range s.types {
+		if len(p.keys) > 0 {
+			entities = append(entities, name)
+		}
+	}
+	slices.Sort(entities)
+	query := *s.query()
+	if len(entities) > 0 {
+		representations := &input{named: named{name: "representations"}, ref: "[_Any!]!"}
+		query.fields = append(slices.Clone(query.fields), &field{named: named{name: "_entities"}, arguments: []*input{representations}, ref: "[_Entity]!"})
+		s.types["_Any"] = &part{name: "_Any", kind: syntax.ScalarDef}
+		s.types["_Entity"] = &part{name: "_Entity", kind: syntax.UnionDef, members: entities}
+	}
+	sdlField := &field{named: named{name: "sdl"}, ref: "String"}
+	query.fields = append(slices.Clone(query.fields), &field{named: named{name: "_service"}, ref: "_Service!"})
+	s.types["_Service"] = &part{name: "_Service", kind: syntax.ObjectDef, fields: []*field{sdlField}}
+	s.types[query.name] = &query
+	return s.print(), nil
+}
+
+// query returns the query type, which may have no fields.
+func (s *subgraph) query() *part {
+	name := rootNames[syntax.Query]
+	if p := s.types[name]; p != nil {
+		return p
+	}
+	return &part{name: name, kind: syntax.ObjectDef}
+}
+
+// empty reports whether all members of the type are those of federation.
+func (p *part) empty() bool {
+	return len(p.fields)+len(p.inputs)+len(p.values)+len(p.members) == 0 && p.kind != syntax.ScalarDef
 }
 
 func (p *part) metadata() Type {
