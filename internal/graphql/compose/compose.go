@@ -10,8 +10,8 @@
 //
 // An object type with @key is an entity. One subgraph defines it, and others extend it
 // (extend type, or @extends), each with a @key that the definition has too. Fields that an
-// extension declares @external are resolved elsewhere. Where all subgraphs that define an
-// entity link Federation 2, several may define it.
+// extension declares @external are resolved elsewhere; those of its keys need not be declared
+// so. Where all subgraphs that define an entity link Federation 2, several may define it.
 //
 // Any other type that several subgraphs define is shared: it must be the same in all of
 // them, but for descriptions, order and deprecations, and cannot be extended. A type that

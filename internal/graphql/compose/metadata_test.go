@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/graphql/compose"
+	"github.com/sluicegate/sluice/internal/graphql/sdl"
 )
 
 // describe returns what a composition says about its subgraphs.
@@ -167,5 +168,33 @@ type _Service {
 `
 	if got := describe(made); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestServed(t *testing.T) {
+	for _, c := range []struct{ sdl, want string }{
+		{
+			`extend type User @key(fields: "id") { id: ID! @external age: Int } type Post @key(fields: "id") { id: ID! }`,
+			`union _Entity = Post | User
+
+type _Service {
+  sdl: String
+}
+`,
+		},
+		{`type Query { a: Int _service: _Service! }`, "type Query {\n  a: Int\n  _service: _Service!\n}\n"},
+		{`schema { query: Root } type Root { a: Int } type T @key(fields: "id") { id: ID! }`, "  a: Int\n  _entities(\n    representations: [_Any!]!\n  ): [_Entity]!\n  _service: _Service!\n}\n"},
+	} {
+		text, found := compose.Served(compose.Subgraph{Name: "a", SDL: c.sdl})
+		if len(found) > 0 || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %q\n%s", c.sdl, problems(found), text)
+		}
+		if _, err := sdl.Parse(text); err != nil {
+			t.Errorf("%s: %v\n%s", c.sdl, err, text)
+		}
+	}
+	text, found := compose.Served(compose.Subgraph{Name: "a", SDL: "type Query { a: Nope }"})
+	if text != "" || len(found) != 1 || found[0].Code != compose.InvalidSubgraph {
+		t.Errorf("%q, %q", text, problems(found))
 	}
 }

@@ -90,11 +90,16 @@ func TestTheReferenceHasTheSameVerdicts(t *testing.T) {
 }
 
 // Codes of ours for what the reference composes, and codes of the reference for what we
-// compose.
+// compose. It does not look at what is provided with lists, and has one key for each
+// extension.
 var (
-	oursOnly   = []compose.Code{compose.ExtensionWithoutKey, compose.SharedTypeExtended, compose.FieldUnreachable}
-	theirsOnly = []string{"EXTERNAL_UNUSED", "KEY_FIELDS_MISSING_EXTERNAL"}
+	oursOnly   = []compose.Code{compose.ExtensionWithoutKey, compose.SharedTypeExtended, compose.FieldUnreachable, compose.ProvidesUnknownField}
+	theirsOnly = []string{"EXTERNAL_UNUSED", "KEY_FIELDS_MISSING_EXTERNAL", "MULTIPLE_KEYS_ON_EXTENSION"}
 )
+
+// missingExternal is in what the reference says about the field of a key that is not
+// external; more problems come of it.
+const missingExternal = `.id" already exists in the schema. It cannot also be defined in this type extension`
 
 func TestTheReferenceHasTheSameVerdictsOfGeneratedSubgraphs(t *testing.T) {
 	seed := rand.Uint64()
@@ -105,7 +110,7 @@ func TestTheReferenceHasTheSameVerdictsOfGeneratedSubgraphs(t *testing.T) {
 	}
 	t.Logf("SLUICE_TEST_SEED=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	all := make([][]string, 2000)
+	all := make([][]string, 500)
 	for i := range all {
 		all[i] = generated(r)
 	}
@@ -114,6 +119,9 @@ func TestTheReferenceHasTheSameVerdictsOfGeneratedSubgraphs(t *testing.T) {
 		c := composition{subgraphs: all[i]}
 		made, found := compose.Compose(c.named())
 		v.Codes = slices.DeleteFunc(v.Codes, func(code string) bool { return slices.Contains(theirsOnly, code) })
+		if made != nil && slices.ContainsFunc(v.Codes, func(code string) bool { return strings.Contains(code, missingExternal) }) {
+			v.Codes = nil
+		}
 		different := !slices.ContainsFunc(found, func(p compose.Problem) bool { return !slices.Contains(oursOnly, p.Code) })
 		switch {
 		case made != nil && len(v.Codes) == 0:
@@ -130,51 +138,60 @@ func TestTheReferenceHasTheSameVerdictsOfGeneratedSubgraphs(t *testing.T) {
 	t.Logf("%d composed, %d refused", composed, refused)
 }
 
-// generated returns subgraphs with entities and shared types, often with one fault.
+// generated returns subgraphs with entities and shared types, often with some faults.
 func generated(r *rand.Rand) []string {
-	subgraphs := make([]strings.Builder, 2+r.IntN(2))
-	chance := func(n int) bool { return r.IntN(n) == 0 }
-	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	faults := 12 + r.IntN(100)
-	for i := range subgraphs {
-		fmt.Fprintf(&subgraphs[i], "extend type Query { q%d: E0 }\n", i)
+	g := &generator{r: r, faults: 20 + r.IntN(300), texts: make([]strings.Builder, 2+r.IntN(2))}
+	for i := range g.texts {
+		g.writef(i, "extend type Query { q%d: E0 }\n", i)
 	}
 	for n := range 1 + r.IntN(3) {
-		base := r.IntN(len(subgraphs))
-		for i := range subgraphs {
-			b := &subgraphs[i]
+		base := r.IntN(len(g.texts))
+		for i := range g.texts {
 			if i == base {
-				fmt.Fprintf(b, "type E%d%s { id: ID! org: Org code: %s name: String own%d: [E0] }\n",
-					n, pick(append(slices.Repeat([]string{` @key(fields: "id") @key(fields: "org { id }") @key(fields: "org { id } code")`}, faults), "")...), pick("Int", "Int", "String"), n)
-				continue
+				g.base(i, n)
+			} else {
+				g.extension(i, n)
 			}
-			keys := ` @key(fields: "id")` + pick("", ` @key(fields: "org { id }")`, ` @key(fields: "org { id } code")`)
-			if chance(faults) {
-				keys = pick("", ` @key(fields: "name")`, ` @key(fields: "nope")`)
-			}
-			external := " @external"
-			if chance(faults) {
-				external = ""
-			}
-			begin, end := "extend type", ""
-			if chance(2) {
-				begin, end = "type", " @extends"
-			}
-			fmt.Fprintf(b, "%s E%d%s { id: ID!%s org: Org @external code: Int @external name: %s%s\n", begin, n, end+keys, external, pick("String", "String", "String", "String", "ID"), pick(" @external", " @external", " @external", ""))
-			fmt.Fprintf(b, " more%d_%d(a: Int): Int @requires(fields: %q)\n", i, n, pick("name", "name", "name code", "org { id }", "nope"))
-			fmt.Fprintf(b, " give%d_%d: [E%d] %s\n}\n", i, n, n, pick("", `@provides(fields: "name")`, `@provides(fields: "code name")`, `@provides(fields: "nope")`))
 		}
 	}
-	for i := range subgraphs {
-		b := &subgraphs[i]
-		fmt.Fprintf(b, "type Org { id: ID!%s }\nenum Shared { %s }\n", map[bool]string{true: " x: Int"}[chance(faults)], map[bool]string{true: "A C", false: pick("A B", "B A")}[chance(faults)])
-		if chance(faults) {
-			fmt.Fprint(b, pick("extend type Nope { a: Int }\n", "extend enum Shared { D }\n", "scalar Org\n", "extend type Query { q0: E0 }\n", "type E0 { id: ID! }\n", "union U = Org\n"))
-		}
-	}
-	texts := make([]string, len(subgraphs))
-	for i := range subgraphs {
-		texts[i] = subgraphs[i].String()
+	var texts []string
+	for i := range g.texts {
+		g.writef(i, "type Org { id: ID!%s }\nenum Shared { %s }\n%s", g.odd(" x: Int", ""), g.odd("A C", g.pick("A B", "B A")),
+			g.odd(g.pick("extend type Nope { a: Int }", "extend enum Shared { D }", "scalar Org", "extend type Query { q0: E0 }", "type E0 { id: ID! }", "union U = Org"), ""))
+		texts = append(texts, g.texts[i].String())
 	}
 	return texts
+}
+
+type generator struct {
+	r      *rand.Rand
+	faults int // one in so many places has one
+	texts  []strings.Builder
+}
+
+func (g *generator) writef(to int, format string, args ...any) {
+	fmt.Fprintf(&g.texts[to], format, args...)
+}
+
+func (g *generator) pick(of ...string) string { return of[g.r.IntN(len(of))] }
+
+func (g *generator) odd(fault, good string) string {
+	if g.r.IntN(g.faults) == 0 {
+		return fault
+	}
+	return good
+}
+
+func (g *generator) base(i, n int) {
+	keys := g.odd("", `@key(fields: "id") @key(fields: "org { id }") @key(fields: "org { id } code")`)
+	g.writef(i, "type E%d %s { id: ID! org: Org code: %s name: String own%d: [E0] }\n", n, keys, g.odd("String", "Int"), n)
+}
+
+func (g *generator) extension(i, n int) {
+	begin := g.pick("extend type E%d %s {", "type E%d @extends %s {")
+	keys := g.pick(`@key(fields: "id")`, `@key(fields: "id") @key(fields: "org { id }")`, `@key(fields: "org { id } code")`)
+	g.writef(i, begin, n, g.odd(g.pick("", `@key(fields: "name")`, `@key(fields: "nope")`), keys))
+	g.writef(i, " id: ID!%s org: Org @external code: Int @external name: %s%s\n", g.odd("", " @external"), g.odd("ID", "String"), g.odd("", " @external"))
+	g.writef(i, " more%d_%d(a: Int): Int @requires(fields: %q)\n", i, n, g.odd("nope", g.pick("name", "name code", "name org { id }")))
+	g.writef(i, " give%d_%d: [E%d] %s\n}\n", i, n, n, g.odd(`@provides(fields: "nope")`, g.pick("", `@provides(fields: "name")`, `@provides(fields: "code name")`)))
 }

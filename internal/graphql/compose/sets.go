@@ -42,7 +42,9 @@ func (c *composer) checkRequires(t *typ, p *part, f *field) {
 	s := &setCheck{c: c, in: p.in, set: f.requires, directive: "requires", code: RequiresUnknownField, owner: t.name, field: f.name}
 	s.check(t.name, f.requires.fields)
 	if len(p.keys) == 0 {
-		s.fail(RequiresNotExternal, "the type has no key, so that it is never sent to this subgraph")
+		if !t.entity { // otherwise the missing key is reported
+			s.fail(RequiresNotExternal, "the type has no key, so that it is never sent to this subgraph")
+		}
 		return
 	}
 	s.mustBeExternal(p, RequiresNotExternal)
