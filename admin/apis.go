@@ -203,7 +203,7 @@ func (s *Server) validateAPI(ctx context.Context, c *rest.Call) (any, error) {
 		return nil, err
 	}
 	api, unknown, unread := parseAPI(c, body, nil)
-	warnings, err := schemas.Validate(api, unread)
+	warnings, err := s.schemas.Validate(ctx, c.Who.Org, api, unread)
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,12 @@ package admin
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/graphql/compose"
 	"github.com/sluicegate/sluice/internal/graphql/rules"
 )
 
@@ -35,6 +37,10 @@ func (s *Server) schemaRoutes() []rest.Route {
 			Method: "POST", Path: "/api/graphql/check", Summary: "Check a schema without saving it", Tag: "Schemas", Role: rest.Viewer,
 			Body: schemaText{}, Reply: schemaProblems{}, Wrong: []int{400, 413, 415}, Handle: s.checkSchema,
 		},
+		{
+			Method: "POST", Path: "/api/graphql/compose", Summary: "Compose subgraphs without saving anything", Tag: "Schemas", Role: rest.Viewer,
+			Body: composed{}, Reply: schemas.Composition{}, Wrong: []int{400, 413, 415}, Handle: s.composeSubgraphs,
+		},
 	}
 }
 
@@ -48,6 +54,18 @@ type syncAnswer struct {
 // schemaText is a schema to be checked.
 type schemaText struct {
 	Schema string `json:"schema" doc:"in SDL"`
+}
+
+// composed are subgraphs to be composed.
+type composed struct {
+	Subgraphs []subgraph `json:"subgraphs" doc:"1 to 1,000"`
+}
+
+// subgraph is a service to be composed with others.
+type subgraph struct {
+	Name  string `json:"name" doc:"unique among the subgraphs"`
+	APIID string `json:"api_id,omitempty" doc:"API that is the subgraph"`
+	SDL   string `json:"sdl,omitempty" doc:"schema with the directives of federation; that of the API by default"`
 }
 
 // schemaProblems are the problems of a schema.
@@ -132,4 +150,19 @@ func (s *Server) checkSchema(_ context.Context, c *rest.Call) (any, error) {
 	}
 	problems := schemas.Problems(sent.Schema)
 	return schemaProblems{Valid: len(problems) == 0, Problems: problems}, nil
+}
+
+func (s *Server) composeSubgraphs(ctx context.Context, c *rest.Call) (any, error) {
+	var sent composed
+	if err := c.Decode(&sent); err != nil {
+		return nil, err
+	}
+	if len(sent.Subgraphs) > compose.MaxSubgraphs {
+		return nil, rest.BadRequest(fmt.Sprintf("subgraphs: has %d entries; at most %d are allowed", len(sent.Subgraphs), compose.MaxSubgraphs))
+	}
+	members := make([]definition.GraphQLMember, len(sent.Subgraphs))
+	for i, one := range sent.Subgraphs {
+		members[i] = definition.GraphQLMember{Name: one.Name, APIID: one.APIID, SDL: one.SDL}
+	}
+	return s.schemas.Compose(ctx, c.Who.Org, "subgraphs", members)
 }

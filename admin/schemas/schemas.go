@@ -126,13 +126,22 @@ const (
 
 // Complete completes and checks an API of an organisation to be saved. Unread is the error of parsing it.
 // A GraphQL API without a schema keeps that of stored, which is nil for a new API, or
-// gets that of its upstream. The operations in the definition are checked as well.
+// gets that of its upstream. A subgraph with a schema for federation gets the schema that
+// this makes; a supergraph is composed. The operations in the definition are checked as well.
 func (k *Keeper) Complete(ctx context.Context, org string, api *definition.API, unread error, stored *definition.API) (from Origin, err error) {
 	lacking, rest := onlySchemaLacks(api, unread)
 	if rest != nil || !api.IsGraphQL() {
 		return Given, rest
 	}
 	switch {
+	case api.IsSupergraph():
+		if err := k.compose(ctx, org, api, stored); err != nil {
+			return Given, err
+		}
+	case api.IsSubgraph() && !api.HasUpstreamSchema():
+		if err := serve(api); err != nil {
+			return Given, err
+		}
 	case lacking && hasSchema(stored):
 		from, api.GraphQL.Schema = Kept, stored.GraphQL.Schema
 		if api.GraphQL.LastSchemaUpdate == "" {
@@ -149,13 +158,20 @@ func (k *Keeper) Complete(ctx context.Context, org string, api *definition.API, 
 
 // Validate returns the error that Complete would return for a new API, and warnings. It
 // does not call the upstream.
-func Validate(api *definition.API, unread error) (warnings []string, err error) {
+func (k *Keeper) Validate(ctx context.Context, org string, api *definition.API, unread error) (warnings []string, err error) {
 	lacking, rest := onlySchemaLacks(api, unread)
 	switch {
 	case rest != nil || !api.IsGraphQL():
 		return nil, rest
+	case api.IsSupergraph():
+		err = k.compose(ctx, org, api, nil)
+	case api.IsSubgraph() && !api.HasUpstreamSchema():
+		err = serve(api)
 	case lacking:
 		return []string{definition.SchemaPath + ": is not there; it will be fetched from the upstream when the definition is saved"}, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	return nil, check(api)
 }

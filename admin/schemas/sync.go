@@ -117,8 +117,10 @@ func syncable(api *definition.API) error {
 	switch {
 	case !api.IsGraphQL():
 		return &Refusal{Status: badRequest, Message: "The API has no GraphQL schema: graphql.enabled is not true"}
-	case api.GraphQL.ExecutionMode != definition.ModeProxy:
-		return &Refusal{Status: badRequest, Message: fmt.Sprintf("The schema is not that of an upstream: graphql.execution_mode is %q, and only %q can be synchronised", api.GraphQL.ExecutionMode, definition.ModeProxy)}
+	case api.IsSubgraph() && !api.HasUpstreamSchema():
+		return &Refusal{Status: badRequest, Message: "The schema is that of graphql.subgraph.sdl, not of an upstream; leave that out to have it synchronised"}
+	case !api.HasUpstreamSchema():
+		return &Refusal{Status: badRequest, Message: fmt.Sprintf("The schema is not that of an upstream: graphql.execution_mode is %q, and only %q and %q can be synchronised", api.GraphQL.ExecutionMode, definition.ModeProxy, definition.ModeSubgraph)}
 	}
 	return nil
 }

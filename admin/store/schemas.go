@@ -77,7 +77,7 @@ func (c *Change) forgetSchemas(ctx context.Context, api string) error {
 
 // syncSeconds is how often the schema of an API is to be fetched; 0: never.
 func syncSeconds(api *definition.API) int32 {
-	if !api.IsGraphQL() || api.GraphQL.ExecutionMode != definition.ModeProxy || api.GraphQL.SchemaSync == nil {
+	if !api.HasUpstreamSchema() || api.GraphQL.SchemaSync == nil {
 		return 0
 	}
 	return int32(min(max(api.GraphQL.SchemaSync.Interval, 0), math.MaxInt32))

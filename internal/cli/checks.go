@@ -269,7 +269,7 @@ func readBounded(path string, most int64) ([]byte, error) {
 // holds. Lines and columns are those of the schema or operation, which is one string in
 // the file.
 func (v *fileChecks) graphQL(path string, api *definition.API) {
-	if !api.IsGraphQL() {
+	if !api.IsGraphQL() || api.IsSupergraph() && api.LacksSchema() { // the admin composes it
 		return
 	}
 	s, err := schema.Load(api.GraphQL.Schema)

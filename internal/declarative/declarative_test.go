@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -96,6 +97,24 @@ func TestASchemaThatIsLeftOutStays(t *testing.T) {
 	with := strings.Replace(without, "proxyOnly", "proxyOnly, schema: \"type Query { a: Int }\"", 1)
 	if p := plan(t, read(t, with), read(t, without), Options{}); len(p.Changes) > 0 {
 		t.Errorf("%s", p.Text())
+	}
+}
+
+func TestSchemasThatTheAdminComposedStay(t *testing.T) {
+	tree := func(text string) (v any) {
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	before := tree(`{"graphql":{"schema":"s","last_schema_update":"u","supergraph":{"merged_sdl":"s","updated_at":"u","subgraphs":[
+		{"name":"a","api_id":"a","sdl":"a"},{"name":"b","api_id":"b","sdl":"b"},{"name":"c","sdl":"c"}]}}}`)
+	after := tree(`{"graphql":{"supergraph":{"subgraphs":[{"name":"a","api_id":"a"},{"name":"b","api_id":"other"},{"name":"c","sdl":"new"},{"name":"d","api_id":"d"}]}}}`)
+	keepSchema(before, after)
+	want := tree(`{"graphql":{"schema":"s","last_schema_update":"u","supergraph":{"merged_sdl":"s","updated_at":"u","subgraphs":[
+		{"name":"a","api_id":"a","sdl":"a"},{"name":"b","api_id":"other"},{"name":"c","sdl":"new"},{"name":"d","api_id":"d"}]}}}`)
+	if !reflect.DeepEqual(after, want) {
+		t.Errorf("got %v, want %v", after, want)
 	}
 }
 

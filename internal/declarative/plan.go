@@ -112,19 +112,43 @@ func (p *Plan) compare(old, one *Object) error {
 	return nil
 }
 
-// keepSchema uses the server's schema if a file has none, because the admin keeps or
-// fetches it.
+// keepSchema uses the server's schemas if a file has none, because the admin keeps,
+// fetches or composes them.
 func keepSchema(before, after any) {
-	have, _ := before.(map[string]any)["graphql"].(map[string]any)
-	want, _ := after.(map[string]any)["graphql"].(map[string]any)
-	if have == nil || want == nil || want["schema"] != nil {
+	have, want := object(before)["graphql"], object(after)["graphql"]
+	if have == nil || want == nil || object(want)["schema"] != nil {
 		return
 	}
-	for _, name := range []string{"schema", "last_schema_update"} {
-		if value, ok := have[name]; ok {
-			want[name] = value
+	keep(have, want, "schema", "last_schema_update")
+	have, want = object(have)["supergraph"], object(want)["supergraph"]
+	keep(have, want, "merged_sdl", "updated_at")
+	members, _ := object(want)["subgraphs"].([]any)
+	for i, were := range elements(object(have)["subgraphs"], len(members)) {
+		if api := object(members[i])["api_id"]; api != nil && api == object(were)["api_id"] {
+			keep(were, members[i], "sdl")
 		}
 	}
+}
+
+// keep copies members that want lacks.
+func keep(have, want any, names ...string) {
+	into := object(want)
+	for _, name := range names {
+		if value, ok := object(have)[name]; ok && into != nil && into[name] == nil {
+			into[name] = value
+		}
+	}
+}
+
+func object(v any) map[string]any {
+	o, _ := v.(map[string]any)
+	return o
+}
+
+// elements returns at most the first most elements of a list.
+func elements(v any, most int) []any {
+	list, _ := v.([]any)
+	return list[:min(len(list), most)]
 }
 
 func difference(before, after any) ([]diff.Member, error) {

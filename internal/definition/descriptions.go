@@ -15,7 +15,7 @@ import (
 // are the descriptions in the admin's OpenAPI document.
 //
 //go:embed api.go basicauth.go caching.go calendar.go cors.go datagraph.go events.go extendedpaths.go graphql.go persisted.go
-//go:embed policy.go rewrite.go rotation.go session.go transform.go upstreams.go version.go jwt/jwt.go jwt/key.go
+//go:embed policy.go rewrite.go rotation.go session.go supergraph.go transform.go upstreams.go version.go jwt/jwt.go jwt/key.go
 var source embed.FS
 
 // Descriptions are the comments on the members of the contract's structs.

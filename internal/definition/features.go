@@ -37,10 +37,9 @@ var missing = []feature[*API]{
 	{"cache_options.enable_cache", "response cache of event streams", MinorWeight, func(a *API) bool { return a.HasStreams() && a.CacheOptions.On() }},
 	{"enable_signature_checking", "HMAC request signatures", AccessWeight, func(a *API) bool { return a.SignatureChecking }},
 	{"graphql.engine.data_sources", "GraphQL data sources beside proxyOnly", RouteWeight, func(a *API) bool {
-		return a.hasMode(ModeProxy) && a.GraphQL.Engine != nil && len(a.GraphQL.Engine.DataSources) > 0
+		return a.IsGraphQL() && !a.IsDataGraph() && a.GraphQL.Engine != nil && len(a.GraphQL.Engine.DataSources) > 0
 	}},
-	{"graphql.execution_mode", "GraphQL subgraphs", RouteWeight, func(a *API) bool { return a.hasMode("subgraph") }},
-	{"graphql.execution_mode", "GraphQL supergraphs", RouteWeight, func(a *API) bool { return a.hasMode("supergraph") }},
+	{"graphql.execution_mode", "GraphQL supergraphs", RouteWeight, (*API).IsSupergraph},
 }
 
 // A missingMember is a feature that a member without a field asks for.

@@ -10,15 +10,22 @@ import (
 // upstream: what clients ask is checked and goes up as it is.
 const ModeProxy = "proxyOnly"
 
+// ModeSubgraph is ModeProxy for an API that supergraphs use; by default it is internal.
+// ModeSupergraph is that of an API that is composed of subgraphs.
+const (
+	ModeSubgraph   = "subgraph"
+	ModeSupergraph = "supergraph"
+)
+
 // GraphQL is the part of an API definition that makes it a GraphQL API.
 type GraphQL struct {
 	// Whether calls of the API are GraphQL operations.
 	Enabled bool `json:"enabled,omitempty"`
-	// proxyOnly: operations are checked and go to the upstream. executionEngine: they are checked and answered with what the data sources of engine have. No other mode is supported.
+	// proxyOnly: operations are checked and go to the upstream. executionEngine: they are checked and answered with what the data sources of engine have. subgraph: like proxyOnly, for an API that supergraphs use; it is internal unless internal is false. No other mode is supported.
 	ExecutionMode string `json:"execution_mode,omitempty"`
 	// Version of the engine of comparable gateways, without effect.
 	Version string `json:"version,omitempty"`
-	// Schema that operations are checked against, in SDL. Filled in from the upstream if empty.
+	// Schema that operations are checked against, in SDL. Filled in from the upstream if empty; from subgraph.sdl in the mode subgraph if that is set; composed in the mode supergraph.
 	Schema string `json:"schema,omitempty"`
 	// Time of the last change of the schema (RFC 3339); filled in.
 	LastSchemaUpdate string `json:"last_schema_update,omitempty"`
@@ -31,10 +38,10 @@ type GraphQL struct {
 	Engine *GraphQLEngine `json:"engine,omitempty"`
 	// How operations go to the upstream.
 	Proxy *GraphQLProxy `json:"proxy,omitempty"`
-	// Subgraph of a supergraph. Not supported: without effect.
-	Subgraph json.RawMessage `json:"subgraph,omitempty" members:"sdl"`
-	// Supergraph of subgraphs. Not supported: without effect.
-	Supergraph json.RawMessage `json:"supergraph,omitempty" members:"updated_at,subgraphs,merged_sdl,global_headers,disable_query_batching"`
+	// What the API is for supergraphs; in use in the mode subgraph only.
+	Subgraph *GraphQLSubgraph `json:"subgraph,omitempty"`
+	// What the API is composed of; in use in the mode supergraph only.
+	Supergraph *GraphQLSupergraph `json:"supergraph,omitempty"`
 	// Whether the schema may be read by operations.
 	Introspection *GraphQLIntrospection `json:"introspection,omitempty"`
 

@@ -29,7 +29,10 @@ const (
 // that the caller can identify it; never serve or store that one.
 func ParseAPI(data []byte) (*API, error) {
 	a := new(API)
-	err := parse(data, maxObject, a, a.Validate)
+	err := parse(data, maxObject, a, func() error {
+		a.setDefaults()
+		return a.Validate()
+	})
 	a.mayRefer = MayReferToSecrets(data)
 	if err == nil && len(data) > maxWithout {
 		err = checkRest(data)

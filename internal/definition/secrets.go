@@ -150,6 +150,12 @@ func (a *API) eachPlace(do func(secretPlace)) {
 			each(object.Item("graphql.engine.data_sources", i)+".config.headers", engine.DataSources[i].Config.Headers)
 		}
 	}
+	if a.GraphQL != nil && a.GraphQL.Supergraph != nil {
+		each("graphql.supergraph.global_headers", a.GraphQL.Supergraph.GlobalHeaders)
+		for i := range a.GraphQL.Supergraph.Subgraphs {
+			each(object.Item("graphql.supergraph.subgraphs", i)+".headers", a.GraphQL.Supergraph.Subgraphs[i].Headers)
+		}
+	}
 	a.versionSecrets(each)
 	a.eventSecrets(one, each)
 	a.streamSecrets(do)

@@ -25,7 +25,7 @@ func (a *API) Validate() error {
 	p.checkTexts("tags", a.Tags)
 	p.checkAuth(a)
 	p.checkListen(a)
-	if a.Proxy.TargetURL != "" || !a.HasStreams() && !a.IsDataGraph() {
+	if a.Proxy.TargetURL != "" || !a.HasStreams() && !a.IsDataGraph() && !a.IsSupergraph() {
 		p.checkWith("proxy.target_url", checkTarget(a.Proxy.TargetURL))
 	}
 	p.checkUpstreams(a)

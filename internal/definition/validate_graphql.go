@@ -36,7 +36,9 @@ func (p *Problems) checkGraphQL(g *GraphQL) {
 	}
 	if g.Enabled {
 		p.checkMode(g.ExecutionMode)
-		if strings.TrimSpace(g.Schema) == "" {
+		if g.ExecutionMode == ModeSupergraph {
+			p.checkSupergraph(g.Supergraph)
+		} else if strings.TrimSpace(g.Schema) == "" {
 			p.addf(SchemaPath, "is required: the schema of the upstream in SDL, such as type Query { a: Int }")
 		}
 	}
@@ -59,12 +61,12 @@ func (p *Problems) checkGraphQL(g *GraphQL) {
 func (p *Problems) checkMode(mode string) {
 	const path = "graphql.execution_mode"
 	switch mode {
-	case ModeProxy, ModeDataGraph, "subgraph", "supergraph":
+	case ModeProxy, ModeDataGraph, ModeSubgraph, ModeSupergraph:
 	case "":
 		const old = "GraphQL engine 1"
 		p.add(Problem{Path: path, Feature: old, Weight: RouteWeight, Message: `is not set, which asks for a feature that this release does not have: ` + old + `; set it to "proxyOnly"`})
 	default:
-		p.addf(path, `must be "proxyOnly" or "executionEngine"`)
+		p.addf(path, `must be "proxyOnly", "executionEngine" or "subgraph"`)
 	}
 }
 
@@ -81,12 +83,16 @@ func (p *Problems) checkGraphQLProxy(proxy *GraphQLProxy) {
 		}
 		return r.Value
 	})
-	switch proxy.SubscriptionType {
+	p.checkSubscriptionType(path+".subscription_type", proxy.SubscriptionType)
+	p.checkSubscriptions(path+".subscriptions", proxy.Subscriptions)
+}
+
+func (p *Problems) checkSubscriptionType(path, kind string) {
+	switch kind {
 	case "", "graphql-ws", "graphql-transport-ws", "sse":
 	default:
-		p.addf(path+".subscription_type", `must be "graphql-ws", "graphql-transport-ws" or "sse"`)
+		p.addf(path, `must be "graphql-ws", "graphql-transport-ws" or "sse"`)
 	}
-	p.checkSubscriptions(path+".subscriptions", proxy.Subscriptions)
 }
 
 // maxReconnects bounds how often a lost subscription is begun again.

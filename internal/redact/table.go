@@ -44,6 +44,7 @@ var secretPlaces = []struct {
 	{"transform_headers.[].add_headers.*", whole},
 	{"health_check.headers.*", whole},
 	{"check_list.[].headers.*", whole},
+	{"subgraphs.[].headers.*", whole},
 	{"check_list.[].body", whole},
 	// The path of a webhook is often its credential.
 	{"target_path", hostOnly},
@@ -55,6 +56,7 @@ var secretPlaces = []struct {
 	{"check_list.[]", address},
 	{"check_list.[].url", address},
 	{"override_target", address},
+	{"subgraphs.[].url", address},
 	{"rewrite_to", address},
 	{"jwt_jwks_uris.[].url", address},
 	// What $svc_meta variables stand for.

@@ -13,6 +13,7 @@ package object
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 )
 
 // MaxFaults is how many faults of one object are reported: enough to fix it in one
@@ -78,4 +79,13 @@ func (u *Unknown) set(name string, raw json.RawMessage) {
 		u.members = make(map[string]json.RawMessage)
 	}
 	u.members[name] = raw
+}
+
+// WroteEmpty reports whether the object that from points to was read with a member that
+// was empty, such as false. The member has the option omitempty.
+func WroteEmpty(from any, member string) bool {
+	v := reflect.ValueOf(from).Elem()
+	l := layoutOf(v.Type())
+	i, ok := l.byName[member]
+	return ok && l.unknown >= 0 && v.Field(l.unknown).Interface().(Unknown).empty&(1<<i) != 0
 }

@@ -143,7 +143,7 @@ func (p *printer) typ(t *saidType) {
 	case "SCALAR":
 		p.writef("scalar %s", t.Name)
 		if t.SpecifiedByURL != "" {
-			p.writef(" @specifiedBy(url: %s)", quote(t.SpecifiedByURL))
+			p.writef(" @specifiedBy(url: %s)", Quote(t.SpecifiedByURL))
 		}
 	case "OBJECT":
 		p.writef("type %s%s", t.Name, p.list(where, " implements ", " & ", t.Interfaces))
@@ -298,6 +298,6 @@ func (m *saidMember) deprecation() string {
 	case m.DeprecationReason == nil || *m.DeprecationReason == "No longer supported":
 		return " @deprecated"
 	default:
-		return " @deprecated(reason: " + quote(*m.DeprecationReason) + ")"
+		return " @deprecated(reason: " + Quote(*m.DeprecationReason) + ")"
 	}
 }

@@ -5,22 +5,24 @@ import (
 	"strings"
 )
 
-// description writes a description before what it describes: as a block where
-// that says exactly the same text.
-func (p *printer) description(indent, text string) {
+func (p *printer) description(indent, text string) { WriteDescription(&p.b, indent, text) }
+
+// WriteDescription writes a description before what it describes: as a block where
+// that says exactly the same text. An empty one is left out.
+func WriteDescription(b *strings.Builder, indent, text string) {
 	switch {
 	case text == "":
 	case !blockable(text):
-		p.writef("%s%s\n", indent, quote(text))
+		b.WriteString(indent + Quote(text) + "\n")
 	default:
-		p.writef("%s\"\"\"\n", indent)
+		b.WriteString(indent + "\"\"\"\n")
 		for line := range strings.SplitSeq(strings.ReplaceAll(text, `"""`, `\"""`), "\n") {
 			if line != "" {
 				line = indent + line
 			}
-			p.writef("%s\n", line)
+			b.WriteString(line + "\n")
 		}
-		p.writef("%s\"\"\"\n", indent)
+		b.WriteString(indent + "\"\"\"\n")
 	}
 }
 
@@ -47,8 +49,8 @@ func blockable(text string) bool {
 
 func blank(line string) bool { return strings.Trim(line, " \t") == "" }
 
-// quote writes a text as a string.
-func quote(text string) string {
+// Quote returns a text as a string of the language.
+func Quote(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range text {
