@@ -1124,6 +1124,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/graphql/compose": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Compose subgraphs without saving anything
+         * @description Needs the role viewer.
+         */
+        post: operations["post-api-graphql-compose"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/hooks": {
         parameters: {
             query?: never;
@@ -4861,6 +4881,30 @@ export interface components {
             /** Format: int64 */
             Pages: number;
         };
+        ComposeProblem: {
+            /** @description kind of the problem; it does not change between releases */
+            code: string;
+            /** @description what breaks it */
+            detail?: string;
+            /** @description field, input field, enum value or union member; field(argument:) for an argument */
+            field?: string;
+            /** @description the rule that is broken */
+            message: string;
+            /** @description subgraphs and lines that the problem is about; at most 20 */
+            places?: components["schemas"]["Place"][] | null;
+            type?: string;
+        };
+        Composed: {
+            /** @description 1 to 1,000 */
+            subgraphs?: components["schemas"]["Subgraph"][] | null;
+        };
+        Composition: {
+            /** @description the schema of clients, if the subgraphs can be composed */
+            merged_sdl?: string;
+            /** @description everything because of which they cannot be composed; at most 1,001 */
+            problems: components["schemas"]["ComposeProblem"][] | null;
+            valid: boolean;
+        };
         ConcernedKey: {
             alias?: string;
             /** @description in the last 24 hours */
@@ -5869,7 +5913,7 @@ export interface components {
             enabled?: boolean;
             /** @description Data sources of a data graph (execution_mode executionEngine). */
             engine?: components["schemas"]["GraphQLEngine"];
-            /** @description proxyOnly: operations are checked and go to the upstream. executionEngine: they are checked and answered with what the data sources of engine have. No other mode is supported. */
+            /** @description proxyOnly: operations are checked and go to the upstream. executionEngine: they are checked and answered with what the data sources of engine have. subgraph: like proxyOnly, for an API that supergraphs use; it is internal unless internal is false. No other mode is supported. */
             execution_mode?: string;
             /** @description Whether the schema may be read by operations. */
             introspection?: components["schemas"]["GraphQLIntrospection"];
@@ -5883,16 +5927,16 @@ export interface components {
             playground?: unknown;
             /** @description How operations go to the upstream. */
             proxy?: components["schemas"]["GraphQLProxy"];
-            /** @description Schema that operations are checked against, in SDL. Filled in from the upstream if empty. */
+            /** @description Schema that operations are checked against, in SDL. Filled in from the upstream if empty; from subgraph.sdl in the mode subgraph if that is set; composed in the mode supergraph. */
             schema?: string;
             /** @description When the schema is fetched from the upstream. */
             schema_sync?: components["schemas"]["GraphQLSchemaSync"];
-            /** @description Subgraph of a supergraph. Not supported: without effect. */
-            subgraph?: unknown;
+            /** @description What the API is for supergraphs; in use in the mode subgraph only. */
+            subgraph?: components["schemas"]["GraphQLSubgraph"];
             /** @description Whether errors name what the client may have meant. */
             suggestions?: boolean;
-            /** @description Supergraph of subgraphs. Not supported: without effect. */
-            supergraph?: unknown;
+            /** @description What the API is composed of; in use in the mode supergraph only. */
+            supergraph?: components["schemas"]["GraphQLSupergraph"];
             /** @description Operations that clients name by their hash. */
             trusted_documents?: components["schemas"]["GraphQLTrustedDocuments"];
             /** @description Data sources of fields. Not supported: without effect. */
@@ -6005,6 +6049,26 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        GraphQLMember: {
+            /** @description API of the same organisation that is the subgraph. Default: none, the subgraph is at url. */
+            api_id?: string;
+            /** @description Headers of requests to the subgraph, at most 1000. */
+            headers?: {
+                [key: string]: string;
+            };
+            /** @description Name in the composition, unique in the supergraph. */
+            name?: string;
+            /** @description Schema with the directives of federation, in SDL. Filled in from the API of api_id if empty. */
+            sdl?: string;
+            /** @description Whether subscriptions by sse are sent with POST. */
+            sse_use_post?: boolean;
+            /** @description Protocol of subscriptions: graphql-ws (default), graphql-transport-ws or sse. */
+            subscription_type?: string;
+            /** @description Address of the subgraph, or svc:// and an API. Default: svc:// and api_id. */
+            url?: string;
+        } & {
+            [key: string]: unknown;
+        };
         GraphQLParameter: {
             /** @description Name of the parameter. */
             name?: string;
@@ -6099,6 +6163,12 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        GraphQLSubgraph: {
+            /** @description Schema with the directives of federation, in SDL, as the field _service.sdl of the upstream returns it. Supergraphs that name the API take it over when they are saved. */
+            sdl?: string;
+        } & {
+            [key: string]: unknown;
+        };
         GraphQLSubscriptions: {
             /** @description What happens to an event over a limit: drop, delay (until the rate allows it; over the quota the subscription ends) or end (the subscription ends with an error). Default: end. */
             at_limit?: string;
@@ -6113,6 +6183,22 @@ export interface components {
             reconnect?: number;
             /** @description Whether clients with the same operation, variables and forwarded headers share one subscription at the upstream; where that streams by sse, clients with GraphQL connections only. Each client gets the events from when it joined. */
             share?: boolean;
+        } & {
+            [key: string]: unknown;
+        };
+        GraphQLSupergraph: {
+            /** @description Whether entities are fetched from subgraphs one by one. */
+            disable_query_batching?: boolean;
+            /** @description Headers of all requests to subgraphs, at most 1000. Those of a subgraph come before them. */
+            global_headers?: {
+                [key: string]: string;
+            };
+            /** @description Schema of clients in SDL; filled in when the API is saved. */
+            merged_sdl?: string;
+            /** @description Services that the graph is composed of, 1 to 1000. */
+            subgraphs?: components["schemas"]["GraphQLMember"][] | null;
+            /** @description Time of the last composition that changed merged_sdl (RFC 3339); filled in. */
+            updated_at?: string;
         } & {
             [key: string]: unknown;
         };
@@ -7286,6 +7372,14 @@ export interface components {
             };
         } & {
             [key: string]: unknown;
+        };
+        Place: {
+            /**
+             * Format: int64
+             * @description from 1
+             */
+            line?: number;
+            subgraph: string;
         };
         PlayAnswer: {
             /** @description if it is text, at most 1 MiB */
@@ -8722,6 +8816,14 @@ export interface components {
             key_hash?: string;
             /** @description one or two */
             sha256?: string[] | null;
+        };
+        Subgraph: {
+            /** @description API that is the subgraph */
+            api_id?: string;
+            /** @description unique among the subgraphs */
+            name?: string;
+            /** @description schema with the directives of federation; that of the API by default */
+            sdl?: string;
         };
         SyncAnswer: {
             Message: string;
@@ -14480,6 +14582,96 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SchemaProblems"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "post-api-graphql-compose": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Composed"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Composition"];
                 };
             };
             /** @description Bad Request */
