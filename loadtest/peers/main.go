@@ -67,7 +67,7 @@ func main() {
 	flag.StringVar(&o.body, "body", "1k", "size of the answer: 1k, 16k or 64k")
 	flag.IntVar(&o.idle, "idle", 5000, "idle connections whose memory is measured")
 	flag.IntVar(&o.sockets, "sockets", 10_000, "GraphQL connections of -what live and fanout")
-	flag.StringVar(&o.profiles, "profiles", "", "`folder` that -what live and fanout write the gateway's profiles to")
+	flag.StringVar(&o.profiles, "profiles", "", "`folder` that -what live, fanout and streams write the gateway's profiles to")
 	flag.StringVar(&rates, "rates", "8000", "requests per second of the open loop, the same for all")
 	flag.StringVar(&shares, "shares", "30,50,70,90", "percent of each contender's own capacity that the open loop asks for")
 	flag.IntVar(&o.openRounds, "open-rounds", 5, "rounds of each contender at each rate of the open loop")
