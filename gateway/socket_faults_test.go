@@ -229,8 +229,10 @@ func TestUpstreamFaultsEndTheirSubscriptionOnly(t *testing.T) {
 // An upstream that does not accept the credentials of a connection is not asked again.
 func TestARefusedSubscriptionIsNotBegunAgain(t *testing.T) {
 	for name, f := range map[string]fault{
-		"unauthorised at once":     {early: served(0x88, "\x11\x31Unauthorized")},
-		"forbidden after an event": {frames: func(id string) []byte { return append(served(0x81, strings.ReplaceAll(good, "$ID", id)), served(0x88, "\x11\x33")...) }},
+		"unauthorised at once": {early: served(0x88, "\x11\x31Unauthorized")},
+		"forbidden after an event": {frames: func(id string) []byte {
+			return append(served(0x81, strings.ReplaceAll(good, "$ID", id)), served(0x88, "\x11\x33")...)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := withSockets(t)
