@@ -57,6 +57,7 @@ func TestProblemsOfDataGraphs(t *testing.T) {
 			"graphql.engine.field_configs[1].field_name: must be the name of a GraphQL field", "graphql.engine.field_configs[1].path[1]: must be the name of a member, or an index",
 		}},
 		{source(restSource + `}}`), `, "upstream_certificates": {"*": "a"}`, []string{"upstream_certificates: must be left out of a data graph, whose data sources have addresses of their own"}},
+		{source(restSource + `}}`), `, "version_data": {"versions": {"Default": {"override_target": "http://other.example"}}}`, []string{"version_data.versions[\"Default\"].override_target: must be left out of a data graph, whose data sources have addresses of their own"}},
 	} {
 		if got := problemsOf(t, "api", dataGraph(c.engine, c.more)); !slices.Equal(got, c.want) {
 			t.Errorf("%s %s\n got %q\nwant %q", c.engine, c.more, got, c.want)

@@ -87,6 +87,13 @@ func (a *API) upstreamRules() (paths []string) {
 	if len(a.UpstreamCertificates) > 0 {
 		paths = append(paths, "upstream_certificates")
 	}
+	if a.VersionData != nil {
+		for _, name := range object.SortedKeys(a.VersionData.Versions) {
+			if v := a.VersionData.Versions[name]; v != nil && v.OverrideTarget != "" {
+				paths = append(paths, object.Entry("version_data.versions", name)+".override_target")
+			}
+		}
+	}
 	return paths
 }
 
