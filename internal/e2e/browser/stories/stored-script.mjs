@@ -106,7 +106,7 @@ const filled = new Set();
 
 // Bodies that are not kept, or that have the members of one which is filled.
 const elsewhere = {
-  ProbeBody: 'a question', PlayBody: 'a question', ExplainQuestion: 'a question', SchemaText: 'a question', KeyNamed: 'a question',
+  ProbeBody: 'a question', PlayBody: 'a question', ExplainQuestion: 'a question', SchemaText: 'a question', Composed: 'a question', KeyNamed: 'a question',
   Batch: 'APIs and policies', Catalogue: 'entries', Policy: 'filled by another path', RollbackReason: 'the reason of a change', CertificateUpload: 'PEM; its names are tested in Go',
   KeyPolicies: 'ids', Rotation: 'a duration', CredentialsRotation: 'a duration', WebhooksRotation: 'a duration and a secret', TryBody: 'a question',
   DeveloperPassword: 'a password', DeveloperCredentials: 'a password', DevelopersPasswordChange: 'a password', PasswordChange: 'a password', PasswordReset: 'a password', OwnPassword: 'a password', SignUpVerification: 'a password',
