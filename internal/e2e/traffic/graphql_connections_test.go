@@ -136,7 +136,7 @@ func TestCertificatesOfGraphQLConnections(t *testing.T) {
 		hears  string
 	}{
 		{"/mutual/", shown, 101, `{"type":"connection_init","payload":{"X-Key":"` + key + `"}}`, ack},
-		{"/mutual/", shown, 101, hello, "close 4403: Forbidden"},
+		{"/mutual/", shown, 101, hello, "close 1011 (internal server error): Forbidden"},
 		{"/mutual/", other, 403, "", ""},
 		{"/mutual/", nil, 403, "", ""},
 		{"/stands/", shown, 101, hello, ack},
