@@ -239,12 +239,12 @@ func (b *Broker) Kill() {
 	}
 }
 
-// SaveQueues has the server write down which quorum queues there are. RabbitMQ 3.10 does so
-// some seconds after a queue was declared, and a crash before that loses what is in the
-// queue, although it was confirmed.
+// SaveQueues has the server write down which queues there are. RabbitMQ 3.10 does so some
+// seconds after a queue was declared, and a crash before that loses the queue, or what is in
+// a quorum queue, although it was confirmed.
 func (b *Broker) SaveQueues(t testing.TB) {
 	t.Helper()
-	b.Control(t, "eval", "[dets:sync(Table) || Table <- dets:all()].")
+	b.Control(t, "eval", "ok = mnesia:sync_log(), [ok = dets:sync(Table) || Table <- dets:all()].")
 }
 
 // Suspend stops the server without ending it: it answers nothing until Resume.

@@ -29,6 +29,7 @@ func TestABrokerKeepsWhatIsDurableWhenKilled(t *testing.T) {
 		}
 	}
 	declare(false)
+	b.SaveQueues(t)
 	b.Kill()
 	if conn, err := amqp.Dial("amqp://" + b.Addr + "/"); err == nil {
 		conn.Close()
