@@ -23,8 +23,9 @@ var (
 // A serve answers the exchanges of a route; see stream.Route.
 type serve = func(ex *pipeline.Exchange, path []stream.Meta) pipeline.Verdict
 
-// routesOf returns the routes of a connector: requests of clients are served by what requests returns, and
-// handshakes of WebSocket by socket, which may be nil if there are none.
+// routesOf returns the routes of a connector. The function that requests returns answers the
+// HTTP requests of a route, and socket its WebSocket handshakes; socket may be nil for a
+// connector without any.
 func routesOf(all []streams.Route, socket *sockets, requests func(*streams.Route) serve) (routes []stream.Route) {
 	for i := range all {
 		one := &all[i]

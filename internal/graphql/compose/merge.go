@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -157,7 +158,7 @@ func (t *typ) union() *part {
 	names := map[string]bool{}
 	for _, p := range t.ordered() {
 		u.oneOf = u.oneOf || p.oneOf
-		u.description, u.specifiedBy = either(u.description, p.description), either(u.specifiedBy, p.specifiedBy)
+		u.description, u.specifiedBy = cmp.Or(u.description, p.description), cmp.Or(u.specifiedBy, p.specifiedBy)
 		u.interfaces = unionOfNames(u.interfaces, names, p.interfaces)
 		u.members = unionOfNames(u.members, names, p.members)
 		for _, f := range p.fields {
@@ -193,7 +194,7 @@ func mergeNamed[T interface{ self() *named }](list []T, known map[string]T, more
 
 // take takes over a description and deprecation where there is none.
 func (n *named) take(from *named) {
-	n.description, n.deprecated = either(n.description, from.description), either(n.deprecated, from.deprecated)
+	n.description, n.deprecated = cmp.Or(n.description, from.description), cmp.Or(n.deprecated, from.deprecated)
 }
 
 func clone[T any](of *T) *T { return new(*of) }
@@ -225,13 +226,6 @@ func (t *typ) ordered() []*part {
 		}
 	}
 	return all
-}
-
-func either(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // checkFields notes who resolves each field, and checks that subgraphs agree about it.
