@@ -3,46 +3,56 @@ package amqp
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/sluicegate/sluice/gateway/stream"
+	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
 // What a message carries beside its body. Metadata beyond the bounds is left out.
+//
+// Metadata is one header, an object of JSON: with a header for each of seven values, a message
+// of 1 KiB from HTTP took 1.57 times the CPU time of a bare publisher, with one header 1.25.
 const (
-	metaHeader = "svc-meta-" // before the name of a value of metadata
+	metaHeader = "svc-meta"
 	keyHeader  = "svc-key"
 
 	maxMeta      = 64
 	maxMetaBytes = 8 << 10
 	maxKey       = 1 << 10
-	maxShort     = 255 // of names and ids: the library ends the connection over a longer one
+	maxShort     = 255 // of ids: the library ends the connection over a longer one
 )
 
-// headersOf returns the headers of a message, nil for none, and whether all metadata is
-// among them.
-func headersOf(meta []stream.Meta, key []byte) (headers amqp.Table, whole bool) {
-	if len(meta) == 0 && key == nil {
-		return nil, true
+// metaText returns metadata as an object of JSON, "" for none, and whether all of it is in
+// there.
+func metaText(meta []stream.Meta) (text string, whole bool) {
+	size := 0
+	for _, m := range meta {
+		size += len(m.Name) + len(m.Value) + len(`"":"",`)
 	}
-	headers, whole = make(amqp.Table, min(len(meta), maxMeta)+2), true
-	room := maxMetaBytes
+	if size == 0 {
+		return "", true
+	}
+	b := append(make([]byte, 0, min(size, maxMetaBytes)+len(`{}`)+64), '{')
+	whole = true
 	for i, m := range meta {
-		n := len(m.Name) + len(m.Value)
-		if i >= maxMeta || n > room || len(metaHeader)+len(m.Name) > maxShort {
-			whole = false
-			continue
+		from := len(b)
+		if from > 1 {
+			b = append(b, ',')
 		}
-		room -= n
-		headers[metaHeader+m.Name] = m.Value
+		b = append(jsonscan.AppendString(b, []byte(m.Name)), ':')
+		b = jsonscan.AppendString(b, []byte(m.Value))
+		if i >= maxMeta || len(b) > maxMetaBytes {
+			b, whole = b[:from], false
+		}
 	}
-	if key != nil {
-		headers[keyHeader] = key
-	}
-	return headers, whole
+	return string(append(b, '}')), whole
 }
 
 // idOf returns an id that fits into a property.
@@ -71,17 +81,23 @@ func messageOf(d *amqp.Delivery) *stream.Message {
 	case string:
 		m.Key = []byte(key)
 	}
-	room := maxMetaBytes
-	for name, value := range d.Headers {
-		name, ours := strings.CutPrefix(name, metaHeader)
-		text, ok := text(value)
-		if !ours || !ok || len(m.Meta) >= maxMeta || len(name)+len(text) > room {
-			continue
-		}
-		room -= len(name) + len(text)
-		m.Meta = append(m.Meta, stream.Meta{Name: strings.ToLower(name), Value: text})
-	}
+	m.Meta = metaOf(d.Headers[metaHeader])
 	return m
+}
+
+// metaOf returns the metadata of a header, nil if it has none.
+func metaOf(header any) (meta []stream.Meta) {
+	written, _ := text(header)
+	var values map[string]string
+	if len(written) > maxMetaBytes+1 || json.Unmarshal([]byte(written), &values) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if len(meta) < maxMeta {
+			meta = append(meta, stream.Meta{Name: strings.ToLower(name), Value: values[name]})
+		}
+	}
+	return meta
 }
 
 // text returns a header's value if it is a text.

@@ -45,7 +45,8 @@ type Output struct {
 // A letter is a message on its way to the broker.
 type letter struct {
 	topic    string
-	headers  amqp.Table
+	meta     string // as its header has it
+	key      []byte
 	m        *stream.Message
 	id       string
 	settle   stream.Settle
@@ -144,11 +145,11 @@ func (o *Output) letter(m *stream.Message) (*letter, error) {
 	if len(key) > maxKey {
 		return nil, stream.Failf(stream.Permanent, "the key has %d bytes; it must not have more than %d", len(key), maxKey)
 	}
-	headers, whole := headersOf(m.Meta, key)
+	meta, whole := metaText(m.Meta)
 	if !whole {
 		o.logCut()
 	}
-	return &letter{topic: topic, headers: headers, m: m, id: idOf(m.ID)}, nil
+	return &letter{topic: topic, meta: meta, key: key, m: m, id: idOf(m.ID)}, nil
 }
 
 // logCut logs once that metadata does not fit into a message.

@@ -45,6 +45,7 @@ type publishing struct {
 	first   uint64         // tag of the first in flight; with Output.mu
 	writing bool           // with Output.mu
 	writers sync.WaitGroup // at most one goroutine that publishes
+	headers amqp.Table     // of the message that it publishes
 }
 
 // publish runs an epoch. It returns why it ended, and whether there was a connection.
@@ -76,7 +77,7 @@ func (o *Output) open(l *link) (*publishing, error) {
 		return nil, err
 	}
 	return &publishing{
-		o: o, link: l, ch: ch, first: 1, heard: time.Now(),
+		o: o, link: l, ch: ch, first: 1, heard: time.Now(), headers: make(amqp.Table, 3),
 		confirms: ch.NotifyPublish(make(chan amqp.Confirmation)),
 		returns:  ch.NotifyReturn(make(chan amqp.Return)),
 		closes:   ch.NotifyClose(make(chan *amqp.Error, 1)),
@@ -139,14 +140,18 @@ func (e *publishing) next() ([]*letter, uint64) {
 
 func (e *publishing) send(l *letter, tag uint64) error {
 	mandatory := !e.o.config.DropUnroutable
+	clear(e.headers)
+	if l.meta != "" {
+		e.headers[metaHeader] = l.meta
+	}
+	if l.key != nil {
+		e.headers[keyHeader] = l.key
+	}
 	if mandatory {
-		if l.headers == nil {
-			l.headers = make(amqp.Table, 1)
-		}
-		l.headers[tagHeader] = int64(tag)
+		e.headers[tagHeader] = int64(tag)
 	}
 	_, err := e.ch.PublishWithDeferredConfirm(e.o.config.Exchange, l.topic, mandatory, false, amqp.Publishing{
-		Headers: l.headers, DeliveryMode: amqp.Persistent, MessageId: l.id, Timestamp: l.m.At,
+		Headers: e.headers, DeliveryMode: amqp.Persistent, MessageId: l.id, Timestamp: l.m.At,
 		AppId: e.o.config.ClientID, Body: l.m.Body,
 	})
 	return err
