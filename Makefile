@@ -60,9 +60,7 @@ test: go install-deps ## run all tests, against real servers
 .PHONY: race
 race: go install-deps ## run the tests under the race detector (RACE=./gateway/... for some)
 	@internal/tools/install-deps.sh compiler
-	@# End-to-end tests run other processes, allocation budgets do not hold with the detector, and
-	@# the last ones start no goroutines.
-	packages="$(or $(RACE),$$(go list ./... | grep -vE '/(internal/e2e|bench|internal/(archive|datagraph|graphql|jsonscan|layers))(/|$$)'))" && \
+	packages="$(or $(RACE),$$(internal/tools/race-packages.sh))" && \
 	SLUICE_TEST_REQUIRE_SERVERS=1 CGO_ENABLED=1 go test -race -timeout 30m $$packages
 
 .PHONY: lint

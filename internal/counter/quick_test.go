@@ -38,7 +38,7 @@ func TestScriptCountsTheSameTheQuickWay(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 3))
 	now, items := time.Now().AddDate(10, 0, 0).UnixMicro(), 0
 	const each = 10 // items at once
-	rounds := 3000
+	rounds := 1000
 	if race.Enabled {
 		rounds = 300 // the work is the store's
 	}
