@@ -59,12 +59,6 @@ func (p *passedOn) finish() {
 	if steps := ex.Trace.Steps; steps != nil {
 		steps.Extend(forwarding, p.ended)
 	}
-	for child := ex.Child; child != nil; child = child.Child {
-		if meter := child.API.Meter; child.Streams && meter != nil {
-			child.Upstream.Duration = ex.Upstream.Duration
-			child.Call.EndAt(p.ended)
-			meter.Done(child)
-		}
-	}
+	ex.Streamed(p.ended)
 	p.gateway.finish(ex, p.meter)
 }

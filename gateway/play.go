@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/explain"
@@ -43,14 +44,17 @@ func (a *Aside) Play(p *Playing) *explain.Played {
 	}
 	compiler := a.gateway.compiler.Detached()
 	defer compiler.Close()
-	done := a.gateway.play(p, a.snapshot, &aside{dryRun{Gateway: a.gateway, Snapshot: a.snapshot, compiler: compiler}})
+	done := a.gateway.play(p, a.snapshot, &aside{dryRun: dryRun{Gateway: a.gateway, Snapshot: a.snapshot, compiler: compiler}})
 	done.Report = report
 	return done
 }
 
 // aside makes internal calls of the playground to APIs that are not compiled. It
 // implements pipeline.InternalCalls.
-type aside struct{ dryRun }
+type aside struct {
+	dryRun
+	compiling sync.Mutex // a data graph calls several at the same time
+}
 
 // Call implements pipeline.InternalCalls.
 func (a *aside) Call(ex *pipeline.Exchange, to *pipeline.APIRef, uri []byte) pipeline.Verdict {
@@ -58,7 +62,9 @@ func (a *aside) Call(ex *pipeline.Exchange, to *pipeline.APIRef, uri []byte) pip
 	if refused != nil {
 		return ex.Reject(refused)
 	}
+	a.compiling.Lock()
 	a.compile(child)
+	a.compiling.Unlock()
 	a.run(child)
 	return takeResult(ex, child)
 }

@@ -47,7 +47,7 @@ func (a *Aside) PlayLive(ctx context.Context, p *Playing, to PlayedSink) *explai
 	compiler := a.gateway.compiler.Detached()
 	defer compiler.Close()
 	r := &playedLive{gateway: a.gateway, playing: p, report: report, to: to}
-	return r.run(ctx, a.snapshot, &aside{dryRun{Gateway: a.gateway, Snapshot: a.snapshot, compiler: compiler}})
+	return r.run(ctx, a.snapshot, &aside{dryRun: dryRun{Gateway: a.gateway, Snapshot: a.snapshot, compiler: compiler}})
 }
 
 // playedLive is a subscription of the playground.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/wundergraph/astjson"
 	gds "github.com/wundergraph/graphql-go-tools/v2/pkg/engine/datasource/graphql_datasource"
@@ -24,7 +23,7 @@ import (
 const benchSchema = `type Query { users(first: Int): [User!]! } type User { id: ID! name: String }`
 
 func benchGraph(b *testing.B, url string) *Graph {
-	e := New(Options{DialTimeout: time.Minute, ResponseTimeout: time.Minute, IdleTimeout: time.Minute, Plans: 1 << 20, Log: slog.New(slog.DiscardHandler)})
+	e := New(Options{Plans: 1 << 20, Log: slog.New(slog.DiscardHandler)})
 	b.Cleanup(e.Close)
 	g, err := e.Compile(&definition.API{ID: "a", UseKeyless: true, GraphQL: &definition.GraphQL{
 		Enabled: true, ExecutionMode: definition.ModeDataGraph, Schema: benchSchema,
@@ -32,7 +31,7 @@ func benchGraph(b *testing.B, url string) *Graph {
 			Kind: "GraphQL", Name: "users", RootFields: []definition.GraphQLRootFields{{Type: "Query", Fields: []string{"users"}}},
 			Config: definition.GraphQLSourceConfig{URL: url},
 		}}},
-	}})
+	}}, newCalls(b))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -87,7 +86,7 @@ func BenchmarkAnswer(b *testing.B) {
 
 // libraryPlan plans the operation for the library's own way to call a source.
 func libraryPlan(b *testing.B, g *Graph, url string) *resolve.GraphQLResponse {
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: maxIdlePerHost}}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	b.Cleanup(client.CloseIdleConnections)
 	factory, err := gds.NewFactory(context.Background(), client, noSubscriptions{})
 	if err != nil {

@@ -53,6 +53,8 @@ func TestFaultsOfSourcesArePartialData(t *testing.T) {
 				w.WriteHeader(400)
 			}
 		}, `{ users { score } }`, `{"errors":[{"message":"data source \"scores\": status 400","path":["users",0,"score"]}],"data":{"users":[{"score":null},{"score":null}]}}`},
+		{"REST: a scalar of one object", "/score", status(500, ""), `{ me { score } }`, `{"errors":[{"message":"data source \"scores\": status 500","path":["me","score"]}],"data":{"me":{"score":null}}}`},
+		{"REST: 204 for one object", "/score", status(204, ""), `{ me { score } }`, `{"data":{"me":{"score":null}}}`},
 		{"REST: null in non-null", "/todos/2", status(200, `{"list":{"items":[{"text":["a"]}]}}`), `{ users { name todos { title done } } }`, `{"errors":[{"message":"Cannot return null for non-nullable field 'Query.users.todos.done'.","path":["users",1,"todos",0,"done"]}],"data":{"users":[{"name":"Ada","todos":[{"title":"todo of 1","done":true}]},{"name":"Bob","todos":null}]}}`},
 		{"REST: non-null root", "/strict", status(500, ""), `{ me { name } strict { city } }`, `{"errors":[{"message":"data source \"strict\": status 500","path":["strict"]}],"data":null}`},
 		{"GraphQL: status", "/users", status(500, "oops"), me, `{"errors":[{"message":"data source \"users\": status 500","path":["me"]}],"data":{"me":null,"weather":{"degrees":7.5}}}`},

@@ -9,11 +9,8 @@ package graph
 
 import (
 	"context"
-	"crypto/x509"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -23,34 +20,33 @@ import (
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/cache"
 	"github.com/sluicegate/sluice/internal/datagraph"
 	"github.com/sluicegate/sluice/internal/definition"
-	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 )
 
 // Options apply to all data graphs.
 type Options struct {
-	DialTimeout     time.Duration // to connect, look-up and TLS handshake included
-	ResponseTimeout time.Duration // for a whole response; of APIs and sources that set none
-	IdleTimeout     time.Duration // how long an unused connection is kept
-	CAFile          string        // PEM roots in place of the system's; "" for those
-	Plans           int           // bytes of the cache of plans
-	Log             *slog.Logger
+	Plans int // bytes of the cache of plans
+	Log   *slog.Logger
+}
+
+// Calls is how requests to data sources are made: as those to upstreams.
+type Calls struct {
+	Pools *upstream.Pools
+	upstream.Config
 }
 
 // An Engine compiles data graphs and holds what they share.
 type Engine struct {
-	opts      Options
-	transport *http.Transport
-	resolver  *resolve.Resolver
-	plans     *cache.Texts[planned]
-	flights   flights
-	last      atomic.Uint64 // id of the newest graph
-	end       context.CancelFunc
-	guard     dialguard.Policy
-	unserved  error // why no data graph can be served; nil: they can
+	opts     Options
+	resolver *resolve.Resolver
+	plans    *cache.Texts[planned]
+	flights  flights
+	last     atomic.Uint64 // id of the newest graph
+	end      context.CancelFunc
 }
 
 // maxResolving is the number of operations that the library takes at once. Requests are
@@ -60,12 +56,7 @@ const maxResolving = 1 << 16
 // New returns an engine without graphs. Close ends it.
 func New(o Options) *Engine {
 	ctx, end := context.WithCancel(context.Background())
-	e := &Engine{opts: o, plans: cache.NewTexts[planned](o.Plans), end: end, guard: dialguard.Policy{Private: true}}
-	roots, err := rootsOf(o.CAFile)
-	if err != nil {
-		e.unserved = fmt.Errorf("upstream.ca_file: %w", err)
-	}
-	e.transport = e.newTransport(roots)
+	e := &Engine{opts: o, plans: cache.NewTexts[planned](o.Plans), end: end}
 	e.flights.slots = make(chan struct{}, planners)
 	e.resolver = resolve.New(ctx, resolve.ResolverOptions{
 		MaxConcurrency:               maxResolving,
@@ -77,31 +68,8 @@ func New(o Options) *Engine {
 	return e
 }
 
-// rootsOf reads PEM roots, nil for those of the system.
-func rootsOf(file string) (*x509.CertPool, error) {
-	if file == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s has no certificates", file)
-	}
-	return roots, nil
-}
-
-// Guard restricts the addresses of data sources further. It is called before the first
-// graph is compiled.
-func (e *Engine) Guard(p dialguard.Policy) { e.guard = p }
-
-// Close closes the connections to data sources.
-func (e *Engine) Close() {
-	e.end()
-	e.transport.CloseIdleConnections()
-}
+// Close ends what serves data graphs.
+func (e *Engine) Close() { e.end() }
 
 // A Graph answers the operations of one API. It is a stage that takes the place of an
 // upstream.
@@ -118,15 +86,12 @@ type Graph struct {
 
 // Compile returns the graph of an API, nil if it is no data graph. The error names what is
 // wrong with the definition.
-func (e *Engine) Compile(api *definition.API) (*Graph, error) {
+func (e *Engine) Compile(api *definition.API, c *Calls) (*Graph, error) {
 	if !api.IsDataGraph() {
 		return nil, nil
 	}
 	if e == nil {
 		return nil, fmt.Errorf("graphql.execution_mode: data graphs are not served here")
-	}
-	if e.unserved != nil {
-		return nil, e.unserved
 	}
 	s, _, err := schema.LoadServed(api.GraphQL.Schema)
 	if err != nil {
@@ -137,14 +102,14 @@ func (e *Engine) Compile(api *definition.API) (*Graph, error) {
 		return nil, err
 	}
 	g := &Graph{engine: e, id: e.last.Add(1), api: api.ID, data: data, sources: make(map[string]*source), inputs: inputsOf(s)}
-	if err := g.configure(api); err != nil {
+	if err := g.configure(api, c); err != nil {
 		return nil, fmt.Errorf("graphql.engine: %w", err)
 	}
 	return g, nil
 }
 
 // configure gives the library the schema and the sources.
-func (g *Graph) configure(api *definition.API) (err error) {
+func (g *Graph) configure(api *definition.API, c *Calls) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the planner cannot use the schema: %v", r)
@@ -155,9 +120,12 @@ func (g *Graph) configure(api *definition.API) (err error) {
 	}
 	g.conf = plan.Configuration{Fields: g.fieldConfigurations()}
 	for i, s := range g.data.Sources {
-		compiled := &source{Source: s, graph: g, timeout: g.engine.timeoutOf(api, s)}
+		compiled := &source{Source: s, graph: g, timeout: timeoutOf(api, s, c.ResponseTimeout)}
 		if compiled.headers, err = compileHeaders(api, s.Headers, g.data.Headers); err != nil {
 			return err
+		}
+		if err := compiled.connect(api, c); err != nil {
+			return fmt.Errorf("data source %q: %w", s.Name, err)
 		}
 		g.sources[s.Name] = compiled
 		more, err := compiled.dataSources(i)
@@ -175,13 +143,13 @@ func (g *Graph) configure(api *definition.API) (err error) {
 	return nil
 }
 
-func (e *Engine) timeoutOf(api *definition.API, s *datagraph.Source) time.Duration {
+func timeoutOf(api *definition.API, s *datagraph.Source, otherwise time.Duration) time.Duration {
 	seconds := s.Config.Timeout
 	if t := api.Proxy.Transport; seconds <= 0 && t != nil {
 		seconds = t.ResponseTimeout
 	}
 	if seconds <= 0 {
-		return e.opts.ResponseTimeout
+		return otherwise
 	}
 	return time.Duration(seconds * float64(time.Second))
 }
@@ -199,6 +167,14 @@ func (g *Graph) fieldConfigurations() (all plan.FieldConfigurations) {
 			one.Arguments = append(one.Arguments, plan.ArgumentConfiguration{Name: s.Inputs[a].Name, SourceType: plan.FieldArgumentSource})
 		}
 		all = append(all, one)
+	}
+	return all
+}
+
+// Fetchers implements upstream.FetcherHolder.
+func (g *Graph) Fetchers() (all []*upstream.Fetcher) {
+	for _, s := range g.sources {
+		all = append(all, s.fetcher)
 	}
 	return all
 }

@@ -206,12 +206,16 @@ func newWorld(t testing.TB, change ...func(*definition.API)) *world {
 }
 
 func (w *world) apply(revision string, change ...func(*definition.API)) {
+	w.applyBeside(revision, nil, change...)
+}
+
+// applyBeside is apply with further APIs.
+func (w *world) applyBeside(revision string, beside []*definition.API, change ...func(*definition.API)) {
 	api := definitionOf(w.sources)
 	for _, c := range change {
 		c(api)
 	}
-	result := w.Gateway.Apply(&definition.Bundle{Revision: revision, APIs: []*definition.API{api}})
-	_ = result
+	w.Gateway.Apply(&definition.Bundle{Revision: revision, APIs: append(beside, api)})
 }
 
 // ask sends an operation and returns the response.
@@ -244,8 +248,9 @@ func (w *world) post(body string, header http.Header) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-func TestSourcesAreJoined(t *testing.T) {
-	w := newWorld(t)
+func TestSourcesAreJoined(t *testing.T) { testJoins(t, newWorld(t)) }
+
+func testJoins(t *testing.T, w *world) {
 	for _, c := range []struct {
 		query, variables, want string
 		asked                  []string

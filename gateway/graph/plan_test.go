@@ -14,13 +14,14 @@ import (
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/datasource/httpclient"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/plan"
 
+	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
 func newGraph(t *testing.T, plans int) *Graph {
 	t.Helper()
-	e := New(Options{DialTimeout: time.Minute, ResponseTimeout: time.Minute, IdleTimeout: time.Minute, Plans: plans, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	e := New(Options{Plans: plans, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	t.Cleanup(e.Close)
 	g, err := e.Compile(&definition.API{ID: "a", UseKeyless: true, GraphQL: &definition.GraphQL{
 		Enabled: true, ExecutionMode: definition.ModeDataGraph,
@@ -29,11 +30,17 @@ func newGraph(t *testing.T, plans int) *Graph {
 			Kind: "GraphQL", Name: "users", RootFields: []definition.GraphQLRootFields{{Type: "Query", Fields: []string{"user"}}},
 			Config: definition.GraphQLSourceConfig{URL: "http://x"},
 		}}},
-	}})
+	}}, newCalls(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
+}
+
+func newCalls(t testing.TB) *Calls {
+	pools := upstream.NewPools()
+	t.Cleanup(pools.Close)
+	return &Calls{pools, upstream.Config{DialTimeout: time.Minute, ResponseTimeout: time.Minute, MaxConns: 100, IdleTimeout: time.Minute}}
 }
 
 func TestTextsOfOperations(t *testing.T) {

@@ -117,14 +117,11 @@ func (p *restPlanner) ConfigureFetch() resolve.FetchConfiguration {
 		in = append(in, slot...)
 		fetch.listed = p.conf.PathType != plan.PlannerPathObject
 		fc.RequiresEntityBatchFetch, fc.RequiresEntityFetch = fetch.listed, !fetch.listed
-		fc.PostProcessing.MergePath = []string{fetch.key}
-		fc.PostProcessing.SelectResponseDataPath = []string{"data"}
-		if !fetch.listed {
-			fc.PostProcessing.SelectResponseDataPath = []string{"data", "0"}
+		if fetch.listed {
+			fc.PostProcessing.MergePath = []string{fetch.key}
 		}
-	} else {
-		fc.PostProcessing.SelectResponseDataPath = []string{"data"}
 	}
+	fc.PostProcessing.SelectResponseDataPath = []string{"data"}
 	fc.Input, fc.Variables = string(append(in, `]}`...)), vars
 	return fc
 }
@@ -284,7 +281,14 @@ func (f *restFetch) objects(r *run, arguments *astjson.Value, objects []*astjson
 		})
 	}
 	all.Wait()
-	sh := shaper{schema: f.graph.data.Schema, out: []byte(`{"data":[`)}
+	before, behind := `{"data":[`, `]}`
+	if !f.listed {
+		before, behind = `{"data":{`+strconv.Quote(f.key)+`:`, `}}` // the library takes null alone for a failure
+	}
+	sh := shaper{schema: f.graph.data.Schema, out: []byte(before)}
+	if !f.listed && len(parts) == 0 {
+		sh.out = append(sh.out, "null"...)
+	}
 	var nulls []string // why values are null, in order; "": the source says so
 	failed := false
 	for i := range parts {
@@ -306,7 +310,7 @@ func (f *restFetch) objects(r *run, arguments *astjson.Value, objects []*astjson
 	if failed {
 		r.note(f.path, nulls)
 	}
-	return append(sh.out, `]}`...)
+	return append(sh.out, behind...)
 }
 
 // one makes one request and writes the value of the field.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/ast"
 
+	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/datagraph"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 )
@@ -15,6 +16,8 @@ type source struct {
 	graph   *Graph
 	headers []header
 	timeout time.Duration
+	origin  string // scheme and host of all requests
+	fetcher *upstream.Fetcher
 	schema  *ast.Document // the part of the schema that a REST source has
 }
 

@@ -249,6 +249,18 @@ func (ex *Exchange) Settle() {
 	}
 }
 
+// Streamed measures the internal calls of ex whose answer was passed on as it arrived, and
+// has been read.
+func (ex *Exchange) Streamed(at time.Time) {
+	for child := ex.Child; child != nil; child = child.Child {
+		if meter := child.API.Meter; child.Streams && meter != nil {
+			child.Upstream.Duration = ex.Upstream.Duration
+			child.Call.EndAt(at)
+			meter.Done(child)
+		}
+	}
+}
+
 // Query returns the query string of the upstream request: the client's unless a
 // stage has replaced it.
 func (ex *Exchange) Query() []byte {

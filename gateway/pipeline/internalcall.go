@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"sync/atomic"
+
 	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/http1"
 )
@@ -55,6 +57,39 @@ func (ex *Exchange) NewChild(uri []byte) *Exchange {
 	}
 	child.Trace.Steps = nil // the call is one step of its parent
 	return child
+}
+
+// A Branch is a request that goes to another API in place of that of an exchange.
+type Branch struct {
+	Method string
+	Lines  []byte       // header lines, each ended by CRLF
+	Body   []byte       // it must live as long as the branch
+	Trace  *Trace       // that it is part of
+	Left   *atomic.Bool // its client has left once it is set
+}
+
+// Branch returns an exchange that makes an internal call in the place of ex: with a request
+// and an answer of its own. Several of them may be used at the same time, each by one
+// goroutine, while nothing writes to ex. EndBranch releases it.
+func (ex *Exchange) Branch(b *Branch) *Exchange {
+	relay := ex.Call.Relay(nil)
+	relay.Method, relay.HTTP10 = []byte(b.Method), false
+	relay.UseLines(append(relay.OwnLines(), b.Lines...))
+	relay.SetBody(b.Body)
+	relay.UntilLeft(b.Left)
+	own := For(&relay.Call)
+	own.relay, own.Parent = relay, ex.Parent
+	own.API, own.Version, own.Session, own.Play, own.DryRun = ex.API, ex.Version, ex.Session, ex.Play, ex.DryRun
+	own.Internal, own.Policies, own.Revision = ex.Internal, ex.Policies, ex.Revision
+	own.Client, own.ID, own.GivenID, own.Trace = ex.Client, ex.ID, ex.GivenID, *b.Trace
+	return own
+}
+
+// EndBranch releases what Branch returned. Its answer is not used afterwards.
+func (ex *Exchange) EndBranch() {
+	relay := ex.relay
+	ex.Release()
+	relay.Free()
 }
 
 var (

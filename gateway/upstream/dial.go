@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"time"
@@ -10,8 +11,8 @@ import (
 
 // dial makes a connection in the place that the caller holds, and gives the
 // place up when that does not work. All addresses of a name are tried.
-func (p *pool) dial(timeout time.Duration) (*conn, error) {
-	sock, tcp, err := p.connect(time.Now().Add(timeout))
+func (p *pool) dial(ctx context.Context, timeout time.Duration) (*conn, error) {
+	sock, tcp, err := p.connect(ctx, time.Now().Add(timeout))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -29,10 +30,10 @@ func (p *pool) dial(timeout time.Duration) (*conn, error) {
 }
 
 // connect connects, and shakes hands where TLS is spoken.
-func (p *pool) connect(deadline time.Time) (sock, tcp net.Conn, err error) {
+func (p *pool) connect(ctx context.Context, deadline time.Time) (sock, tcp net.Conn, err error) {
 	dialer := p.dialer
 	dialer.Deadline = deadline
-	tcp, err = dialer.Dial("tcp", p.key.address)
+	tcp, err = dialer.DialContext(ctx, "tcp", p.key.address)
 	if err != nil {
 		return nil, nil, dialError{err}
 	}
@@ -42,7 +43,7 @@ func (p *pool) connect(deadline time.Time) (sock, tcp net.Conn, err error) {
 	secure := tls.Client(tcp, p.tls)
 	err = tcp.SetDeadline(deadline)
 	if err == nil {
-		err = secure.Handshake()
+		err = secure.HandshakeContext(ctx)
 	}
 	if err != nil {
 		_ = tcp.Close()

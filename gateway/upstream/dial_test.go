@@ -95,7 +95,7 @@ func TestGuardedAddressesAreNeverCalled(t *testing.T) {
 		t.Errorf("compiled: %v", err)
 	}
 	p := newPool(poolKey{address: "169.254.169.254:80"}, nil, time.Now())
-	if _, _, err := p.connect(time.Now().Add(time.Second)); err == nil || !strings.Contains(err.Error(), dialguard.ErrNever.Error()) {
+	if _, _, err := p.connect(t.Context(), time.Now().Add(time.Second)); err == nil || !strings.Contains(err.Error(), dialguard.ErrNever.Error()) {
 		t.Errorf("dialled: %v", err)
 	}
 }

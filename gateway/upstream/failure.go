@@ -141,6 +141,7 @@ func isDisconnect(err error) bool {
 type failureLog struct {
 	log     *slog.Logger
 	api     string
+	source  string // name of the data source; "": it is the API's upstream
 	address string
 	next    atomic.Int64 // unix nanoseconds from which on the next line may be written
 	unsaid  atomic.Int64 // failures since the last line
@@ -157,7 +158,13 @@ func (l *failureLog) report(reason pipeline.Reason, err error) {
 		l.unsaid.Add(1)
 		return
 	}
-	l.log.LogAttrs(context.Background(), slog.LevelWarn, "call upstream failed",
+	attrs := [...]slog.Attr{
 		slog.String("api", l.api), slog.String("upstream", l.address), slog.String("reason", reason.String()),
-		slog.Int64("unsaid", l.unsaid.Swap(0)), slog.Any("err", err))
+		slog.Int64("unsaid", l.unsaid.Swap(0)), slog.Any("err", err), slog.String("source", l.source),
+	}
+	shown := attrs[:]
+	if l.source == "" {
+		shown = attrs[:len(attrs)-1]
+	}
+	l.log.LogAttrs(context.Background(), slog.LevelWarn, "call upstream failed", shown...)
 }

@@ -53,10 +53,7 @@ func (s *Files) Compile(def *definition.API, target *match.Target, given Given) 
 	if !target.TLS {
 		return Identity{}, nil
 	}
-	var own definition.Transport
-	if def.Proxy.Transport != nil {
-		own = *def.Proxy.Transport
-	}
+	own := transportOf(def)
 	host, _, err := net.SplitHostPort(target.Address)
 	if err != nil {
 		return Identity{}, fmt.Errorf("proxy.target_url: %w", err)

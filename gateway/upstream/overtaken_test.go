@@ -34,7 +34,7 @@ func testOvertakenUpload(t *testing.T, plain bool) {
 		}
 	}), func(g *gate) { g.conf.PlainIO = plain })
 	p := g.stage.(*forward).pool
-	c, err := p.take(patience)
+	c, err := p.take(t.Context(), patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func testOvertakenUpload(t *testing.T, plain bool) {
 	}
 	c.finish(true, p.now())
 
-	if again, err := p.take(patience); again != c {
+	if again, err := p.take(t.Context(), patience); again != c {
 		t.Fatalf("the pool returned another connection, error %v", err)
 	}
 	if err := c.begin(now, now+time.Hour, wire.Client{}); err != nil {

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"crypto/tls"
 	"math"
 	"net"
@@ -74,8 +75,9 @@ func (p *pool) takeIdle() *conn {
 	return p.popIdle()
 }
 
-// take returns a connection that is the caller's until it is put or dropped.
-func (p *pool) take(dialTimeout time.Duration) (*conn, error) {
+// take returns a connection that is the caller's until it is put or dropped. It waits no
+// longer than until ctx ends.
+func (p *pool) take(ctx context.Context, dialTimeout time.Duration) (*conn, error) {
 	p.mu.Lock()
 	if c := p.popIdle(); c != nil {
 		p.mu.Unlock()
@@ -88,27 +90,33 @@ func (p *pool) take(dialTimeout time.Duration) (*conn, error) {
 	case p.open < p.key.max:
 		p.open++
 		p.mu.Unlock()
-		return p.dial(dialTimeout)
+		return p.dial(ctx, dialTimeout)
 	case p.key.wait <= 0 || p.key.waiting > 0 && p.queue.n >= p.key.waiting:
 		p.mu.Unlock()
 		return nil, errBusy
 	}
 	w := p.queue.join(p.key.wait)
 	p.mu.Unlock()
-	return p.await(w, dialTimeout)
+	return p.await(ctx, w, dialTimeout)
 }
 
 // await waits for its turn, and dials if it gets a place rather than a connection.
-func (p *pool) await(w *waiter, dialTimeout time.Duration) (*conn, error) {
+func (p *pool) await(ctx context.Context, w *waiter, dialTimeout time.Duration) (*conn, error) {
 	var g grant
+	var why error
 	select {
 	case g = <-w.turn:
 	case <-w.timer.C:
+		why = errBusy
+	case <-ctx.Done():
+		why = ctx.Err()
+	}
+	if why != nil {
 		p.mu.Lock()
 		if p.queue.leave(w) {
 			p.mu.Unlock()
 			w.free()
-			return nil, errBusy
+			return nil, why
 		}
 		p.mu.Unlock()
 		g = <-w.turn // it had come meanwhile
@@ -120,7 +128,7 @@ func (p *pool) await(w *waiter, dialTimeout time.Duration) (*conn, error) {
 	case g.conn != nil:
 		return g.conn, nil
 	}
-	return p.dial(dialTimeout)
+	return p.dial(ctx, dialTimeout)
 }
 
 // popIdle returns the connection used last, or nil. It needs mu.
@@ -156,7 +164,7 @@ func (p *pool) put(c *conn, now time.Duration) {
 
 // replace returns another connection in place of a dead one: a pooled one unless
 // fresh is set, otherwise a new one.
-func (p *pool) replace(dead *conn, fresh bool, dialTimeout time.Duration) (*conn, error) {
+func (p *pool) replace(ctx context.Context, dead *conn, fresh bool, dialTimeout time.Duration) (*conn, error) {
 	dead.close()
 	p.mu.Lock()
 	p.unlink(dead)
@@ -168,7 +176,7 @@ func (p *pool) replace(dead *conn, fresh bool, dialTimeout time.Duration) (*conn
 		}
 	}
 	p.mu.Unlock()
-	return p.dial(dialTimeout)
+	return p.dial(ctx, dialTimeout)
 }
 
 // vacate gives the place of a connection to the first waiter, if any. It needs mu.

@@ -112,8 +112,15 @@ func (s *Pools) Swapped() {
 func poolsOf(api *pipeline.API) (pools []*pool) {
 	for _, v := range api.Versions {
 		pipeline.Visit(v.Upstream, func(stage pipeline.Stage) {
-			if s, ok := stage.(*forward); ok {
+			switch s := stage.(type) {
+			case *forward:
 				pools = append(pools, s.pool)
+			case FetcherHolder:
+				for _, f := range s.Fetchers() {
+					if f.pool != nil {
+						pools = append(pools, f.pool)
+					}
+				}
 			}
 		})
 	}

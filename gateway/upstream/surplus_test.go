@@ -101,7 +101,7 @@ func TestBytesBeforeARequestAreNotItsAnswer(t *testing.T) {
 	g.get("/")
 	wait.Until(t, "the connection idles", func() bool { return g.pools.Stats().Idle == 1 })
 	p, origin := g.stage.(*forward).pool, <-accepted
-	c, err := p.take(time.Minute)
+	c, err := p.take(t.Context(), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ package upstream
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -96,25 +97,13 @@ func Compile(def *definition.API, pools *Pools, conf Config) (pipeline.Stage, er
 	if err := reachable.Check(target.Address); err != nil {
 		return nil, fmt.Errorf("proxy.target_url: %w", err)
 	}
-	var own definition.Transport
-	if def.Proxy.Transport != nil {
-		own = *def.Proxy.Transport
-	}
-	id, err := pools.files.Compile(def, target, conf.Given())
+	p, identity, err := pools.connections(def, target, &conf)
 	if err != nil {
 		return nil, err
 	}
-	key := poolKey{
-		address: target.Address, identity: id.Sum, tls: target.TLS, plain: conf.PlainIO,
-		max: conf.MaxConns, wait: conf.MaxConnWait, waiting: conf.MaxWaiting, idle: conf.IdleTimeout,
-	}
-	if own.MaxConns > 0 {
-		key.max = own.MaxConns
-	}
-	key.once = !own.Reuses()
-	p := pools.get(key, target.Host, id.Config)
+	own := transportOf(def)
 	f := &forward{
-		target: *target, identity: id.Sum, version: p.versionFor(target.Host), pool: p, trusted: conf.Trusted,
+		target: *target, identity: identity, version: p.versionFor(target.Host), pool: p, trusted: conf.Trusted,
 		join:        match.JoinOptions{DisableStripSlash: def.Proxy.DisableStripSlash},
 		log:         failureLog{log: conf.Log, api: def.ID, address: target.Address},
 		dialTimeout: seconds(own.DialTimeout, conf.DialTimeout),
@@ -204,7 +193,7 @@ func (t *try) send() error {
 	c, err := f.pool.takeIdle(), error(nil)
 	t.begin(t.start)
 	if c == nil {
-		c, err = f.pool.take(f.dialTimeout)
+		c, err = f.pool.take(context.Background(), f.dialTimeout)
 		t.begin(f.pool.now())
 	}
 	stale := 0
@@ -225,7 +214,7 @@ func (t *try) send() error {
 			c.drop()
 			return err
 		}
-		c, err = f.pool.replace(c, fresh, f.dialTimeout)
+		c, err = f.pool.replace(context.Background(), c, fresh, f.dialTimeout)
 		if !sent {
 			t.begin(f.pool.now())
 		}

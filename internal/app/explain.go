@@ -96,7 +96,6 @@ func (m *management) newExplainer(p managementParts) (*adminExplainer, error) {
 		}
 		return known.store.Take(all, silent.log)
 	}
-	pl.graphs.Guard(p.schemaOptions().Addresses)
 	pl.pools.Guard(p.schemaOptions().Addresses) // this process calls what it may fetch schemas from
 	e.gateway = pl.gateway
 	return e, nil

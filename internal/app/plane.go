@@ -166,10 +166,7 @@ func (pl *plane) stages(p planeParts) snapshot.Stages {
 	pl.calls = targets.New(targets.Options{Pools: pl.pools, Upstream: toUpstreams, Raise: p.events.Raise})
 	pl.newLimits(p)
 	pl.graphql = graphql.New(graphqlOptions(p))
-	pl.graphs = graph.New(graph.Options{
-		DialTimeout: toUpstreams.DialTimeout, ResponseTimeout: toUpstreams.ResponseTimeout, IdleTimeout: toUpstreams.IdleTimeout,
-		CAFile: toUpstreams.CAFile, Plans: int(p.cfg.GraphQL.Plans), Log: p.log,
-	})
+	pl.graphs = graph.New(graph.Options{Plans: int(p.cfg.GraphQL.Plans), Log: p.log})
 	stages := snapshot.Stages{
 		Auth:     auth.New(pl.sessions, p.cfg.Keys.MinLength).WithPasswords(pl.passwords).WithBodies(int(p.cfg.Passwords.MaxBody)).WithTokens(pl.tokens),
 		Overload: pl.overload,

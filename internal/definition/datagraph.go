@@ -38,7 +38,7 @@ type GraphQLDataSource struct {
 	Kind string `json:"kind,omitempty"`
 	// Name in errors; unique.
 	Name string `json:"name,omitempty"`
-	// Whether the source is another API of the gateway. Not supported.
+	// Whether the source is another API of the gateway; without effect: the URL says so.
 	Internal bool `json:"internal,omitempty"`
 	// Fields whose values the source has.
 	RootFields []GraphQLRootFields `json:"root_fields,omitempty"`
@@ -60,7 +60,7 @@ type GraphQLRootFields struct {
 // {{.arguments.name}}, {{.object.name}} (a field of the object that the field belongs to)
 // and {{.request.headers.Name}}.
 type GraphQLSourceConfig struct {
-	// Address, such as http://users.internal/users/{{.arguments.id}}. Scheme and host are fixed.
+	// Address, such as http://users.internal/users/{{.arguments.id}}, or svc:// and the id or name of another API of the organisation, which is called without the network. Scheme and host are fixed. proxy.transport and upstream_certificates apply to all sources.
 	URL string `json:"url,omitempty"`
 	// Method of a REST source: GET (default), POST, PUT, PATCH or DELETE. A GraphQL source is called with POST.
 	Method string `json:"method,omitempty"`

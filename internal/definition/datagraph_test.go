@@ -30,8 +30,9 @@ func TestProblemsOfDataGraphs(t *testing.T) {
 		{source(restSource + `}}, ` + restSource + `}}`), ``, []string{at + "[1].name: is the name of a data source before it; names are unique"}},
 		{source(strings.Replace(restSource, "REST", "msgbroker", 1) + `}}`), ``, []string{at + "[0].kind: " + lacks + "message brokers as data sources; leave it out or turn it off"}},
 		{source(strings.Replace(restSource, "REST", "SOAP", 1) + `}}`), ``, []string{at + `[0].kind: must be "REST" or "GraphQL"`}},
-		{source(strings.Replace(restSource, "http://x/", "svc://x/", 1) + `}}`), ``, []string{at + "[0].internal: " + lacks + "other APIs as data sources; name the address of the service, or that of the gateway"}},
-		{source(strings.Replace(restSource, `"name"`, `"internal": true, "name"`, 1) + `}}`), ``, []string{at + "[0].internal: " + lacks + "other APIs as data sources; name the address of the service, or that of the gateway"}},
+		{source(strings.Replace(restSource, "http://x/", "svc:///", 1) + `}}`), ``, []string{at + "[0].config.url: must name an API behind svc://, as in svc://orders/v2: there is none"}},
+		{source(strings.Replace(restSource, "http://x/", "svc://x", 1) + `}}`), ``, []string{at + "[0].config.url: must not have variables in its scheme or host"}},
+		{source(strings.Replace(restSource, `"name"`, `"internal": true, "name"`, 1) + `}}`), ``, []string{at + "[0].internal: must be false: the source has the address of a service; that of another API is svc:// and its id or name"}},
 		{source(strings.Replace(restSource, "http://x/", "ftp://x/", 1) + `}}`), ``, []string{at + "[0].config.url: must begin with http:// or https://"}},
 		{source(strings.Replace(restSource, "http://x/", "http://x", 1) + `}}`), ``, []string{at + "[0].config.url: must not have variables in its scheme or host"}},
 		{source(restSource + `, "method": "TRACE", "timeout": -1, "headers": {"Host": "a"}}}`), ``, []string{
@@ -56,7 +57,6 @@ func TestProblemsOfDataGraphs(t *testing.T) {
 			"graphql.engine.field_configs[0].path: must be empty where disable_default_mapping is true: then the value is the whole response",
 			"graphql.engine.field_configs[1].field_name: must be the name of a GraphQL field", "graphql.engine.field_configs[1].path[1]: must be the name of a member, or an index",
 		}},
-		{source(restSource + `}}`), `, "upstream_certificates": {"*": "a"}`, []string{"upstream_certificates: must be left out of a data graph, whose data sources have addresses of their own"}},
 		{source(restSource + `}}`), `, "version_data": {"versions": {"Default": {"override_target": "http://other.example"}}}`, []string{"version_data.versions[\"Default\"].override_target: must be left out of a data graph, whose data sources have addresses of their own"}},
 	} {
 		if got := problemsOf(t, "api", dataGraph(c.engine, c.more)); !slices.Equal(got, c.want) {
@@ -67,8 +67,12 @@ func TestProblemsOfDataGraphs(t *testing.T) {
 
 func TestADataGraphThatIsRightIsAccepted(t *testing.T) {
 	data := dataGraph(`"data_sources": [`+restSource+`, "query": [{"name": "b", "value": "{{.arguments.b}}"}], "headers": {"X": "$svc_context.path"}, "timeout": 2}}],
-		"field_configs": [{"type_name": "Query", "field_name": "a", "path": ["x", "0"]}], "global_headers": [{"key": "X", "value": "{{.request.headers.X}}"}]`, `, "strip_auth_data": true`)
-	if got := problemsOf(t, "api", data); got != nil {
-		t.Errorf("%q", got)
+		"field_configs": [{"type_name": "Query", "field_name": "a", "path": ["x", "0"]}], "global_headers": [{"key": "X", "value": "{{.request.headers.X}}"}]`, `, "strip_auth_data": true, "upstream_certificates": {"*": "a"}`)
+	data = strings.Replace(data, `"target_url": ""`, `"target_url": "", "transport": {"ssl_ca_file": "ca.pem", "ssl_server_name": "s", "max_conns": 5, "reuse": false}`, 1)
+	other := strings.Replace(strings.Replace(data, "http://x/", "svc://x/", 1), `"name": "s"`, `"name": "s", "internal": true`, 1)
+	for _, data := range []string{data, other} {
+		if got := problemsOf(t, "api", data); got != nil {
+			t.Errorf("%q", got)
+		}
 	}
 }

@@ -65,28 +65,6 @@ func (a *API) upstreamRules() (paths []string) {
 	if a.Proxy.EnableLoadBalancing {
 		paths = append(paths, "proxy.enable_load_balancing")
 	}
-	if t := a.Proxy.Transport; t != nil {
-		for _, one := range []struct {
-			name string
-			on   bool
-		}{
-			{"ssl_insecure_skip_verify", t.InsecureSkipVerify},
-			{"ssl_ca_file", t.CAFile != ""},
-			{"ssl_certificate_file", t.CertificateFile != ""},
-			{"ssl_key_file", t.KeyFile != ""},
-			{"ssl_server_name", t.ServerName != ""},
-			{"ssl_min_version", t.MinVersion != ""},
-			{"max_conns", t.MaxConns != 0},
-			{"reuse", t.Reuse != nil},
-		} {
-			if one.on {
-				paths = append(paths, "proxy.transport."+one.name)
-			}
-		}
-	}
-	if len(a.UpstreamCertificates) > 0 {
-		paths = append(paths, "upstream_certificates")
-	}
 	if a.VersionData != nil {
 		for _, name := range object.SortedKeys(a.VersionData.Versions) {
 			if v := a.VersionData.Versions[name]; v != nil && v.OverrideTarget != "" {
@@ -108,8 +86,8 @@ func (p *Problems) checkSource(at string, s *GraphQLDataSource) {
 	default:
 		p.addf(at+".kind", `must be "REST" or "GraphQL"`)
 	}
-	if s.Internal || IsInternal(s.Config.URL) {
-		p.refuse(at+".internal", "other APIs as data sources", RouteWeight, "name the address of the service, or that of the gateway")
+	if s.Internal && !IsInternal(s.Config.URL) {
+		p.addf(at+".internal", "must be false: the source has the address of a service; that of another API is svc:// and its id or name")
 	}
 	if len(s.RootFields) == 0 {
 		p.addf(at+".root_fields", "is required: the fields whose values the source has")
@@ -133,16 +111,14 @@ func (p *Problems) checkSource(at string, s *GraphQLDataSource) {
 }
 
 func (p *Problems) checkSourceConfig(at string, rest bool, c *GraphQLSourceConfig) {
-	if !IsInternal(c.URL) {
-		address, _, _ := strings.Cut(c.URL, "{{")
-		switch wrong := checkTarget(address); {
-		case wrong != "":
-			p.addf(at+".url", "%s", wrong)
-		case address != c.URL && strings.Count(address, "/") < 3:
-			p.addf(at+".url", "must not have variables in its scheme or host")
-		case address != c.URL && !rest:
-			p.addf(at+".url", "must not have variables: the source is of kind GraphQL")
-		}
+	address, _, _ := strings.Cut(c.URL, "{{")
+	switch wrong := checkTarget(address); {
+	case wrong != "":
+		p.addf(at+".url", "%s", wrong)
+	case address != c.URL && strings.Count(address, "/") < 3:
+		p.addf(at+".url", "must not have variables in its scheme or host")
+	case address != c.URL && !rest:
+		p.addf(at+".url", "must not have variables: the source is of kind GraphQL")
 	}
 	methods := []string{"", "POST"}
 	if rest {

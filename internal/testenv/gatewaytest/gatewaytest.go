@@ -75,7 +75,7 @@ func Start(tb testing.TB, o Options) *Gateway {
 
 	g := &Gateway{tb: tb, Addr: o.Listener.Addr().String(), Store: o.Store, Hasher: o.Hasher}
 	g.Sessions, g.GraphQL = auth.NewSessions(sessions), graphql.New(operations)
-	g.Graphs = graph.New(graph.Options{DialTimeout: 30 * time.Second, ResponseTimeout: 30 * time.Second, IdleTimeout: time.Minute, Plans: 1 << 20, Log: o.Log})
+	g.Graphs = graph.New(graph.Options{Plans: 1 << 20, Log: o.Log})
 	observer := observe.New(watch)
 	deps := gateway.Deps{
 		Config: gateway.Config{Wire: wire.Config{
