@@ -52,7 +52,7 @@ func BenchmarkAnswer(b *testing.B) {
 		ex := &pipeline.Exchange{Call: new(wire.Call)}
 		b.ReportAllocs()
 		for b.Loop() {
-			if out := g.answer(ex, text, nil, variables); string(out) != answer {
+			if out := g.answer(b.Context(), ex, text, nil, variables); string(out) != answer {
 				b.Fatal(string(out))
 			}
 		}

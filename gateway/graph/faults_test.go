@@ -1,10 +1,12 @@
 package graph_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/definition"
 )
@@ -72,6 +74,56 @@ func TestFaultsOfSourcesArePartialData(t *testing.T) {
 			t.Errorf("%s\n got %d %s\nwant %s", c.name, status, got, c.want)
 		}
 		w.does(c.path, before)
+	}
+}
+
+// A client that leaves ends the requests to sources, those within the gateway as well.
+func TestAClientThatLeavesEndsTheRequestsToSources(t *testing.T) {
+	w := newWorld(t)
+	for name, apply := range map[string]func(){
+		"services": func() { w.apply("services") },
+		"an API": func() {
+			w.applyBeside("an API", []*definition.API{parsed(t, "up", w.URL, `, "use_keyless": true`)}, through(w, "up"))
+		},
+	} {
+		apply()
+		arrived, ended := make(chan struct{}, 3), make(chan struct{}, 3)
+		hang := func(_ http.ResponseWriter, r *http.Request) {
+			arrived <- struct{}{}
+			<-r.Context().Done()
+			ended <- struct{}{}
+		}
+		w.does("/users", hang)
+		w.does("/weather/Ulm", hang)
+		w.does("/weather/Rom", hang)
+		ctx, leave := context.WithCancel(t.Context())
+		body := `{"query":` + quoted(`{ me { name } a: weather(city: "Ulm") { city } b: weather(city: "Rom") { city } }`) + `}`
+		req, err := http.NewRequestWithContext(ctx, "POST", "http://"+w.Addr+"/graph/", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := make(chan error, 1)
+		go func() {
+			resp, err := http.DefaultClient.Do(req)
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			failed <- err
+		}()
+		for range 3 {
+			<-arrived
+		}
+		leave()
+		if err := <-failed; err == nil {
+			t.Errorf("%s: there is a response", name)
+		}
+		for range 3 {
+			select {
+			case <-ended:
+			case <-time.After(time.Minute):
+				t.Fatalf("%s: a request goes on", name)
+			}
+		}
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/stage/graphql"
+	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
 	"github.com/sluicegate/sluice/internal/testenv/gatewaytest"
@@ -188,13 +190,18 @@ func selected(doc *syntax.Document, set syntax.Range, of any) any {
 type world struct {
 	*gatewaytest.Gateway
 	*sources
-	t testing.TB
+	t     testing.TB
+	pools *upstream.Pools
 }
 
 func newWorld(t testing.TB, change ...func(*definition.API)) *world {
 	t.Helper()
 	s := newSources(t)
-	w := &world{gatewaytest.Start(t, gatewaytest.Options{GraphQL: func(o *graphql.Options) { o.BatchMax, o.WebSockets = 5, true }}), s, t}
+	w := &world{sources: s, t: t}
+	w.Gateway = gatewaytest.Start(t, gatewaytest.Options{
+		GraphQL: func(o *graphql.Options) { o.BatchMax, o.WebSockets = 5, true },
+		Deps:    func(d *gateway.Deps) { w.pools = d.Stages.Pools },
+	})
 	s.does("/users", graphQL(map[string]any{"me": user("1", "Ada", "Ulm"), "users": []any{user("1", "Ada", "Ulm"), user("2", "Bob", "Rom")}}))
 	for _, id := range []string{"1", "2"} {
 		s.says("/todos/"+id, `{"list":{"items":[{"id":`+id+`0,"text":["todo of `+id+`"],"done":true,"extra":5}]}}`)

@@ -80,7 +80,7 @@ func TestAPanicOfThePlannerIsAnError(t *testing.T) {
 	g := newGraph(t, 1<<20)
 	g.conf.DataSources = []plan.DataSource{nil}
 	for range 2 { // planned, and from the cache
-		if got := string(g.answer(nil, []byte(`{ user(id: 1) { id } }`), nil, nil)); got != `{"errors":[{"message":"the operation cannot be planned"}],"data":null}` {
+		if got := string(g.answer(t.Context(), nil, []byte(`{ user(id: 1) { id } }`), nil, nil)); got != `{"errors":[{"message":"the operation cannot be planned"}],"data":null}` {
 			t.Errorf("got %s", got)
 		}
 	}

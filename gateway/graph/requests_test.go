@@ -12,7 +12,9 @@ import (
 	"github.com/fasthttp/websocket"
 
 	"github.com/sluicegate/sluice/gateway/explain"
+	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 func TestRequestsAreMadeOfArgumentsAndHeaders(t *testing.T) {
@@ -144,6 +146,18 @@ func TestAReloadTakesTheNewSources(t *testing.T) {
 	if _, got := w.ask(query); !strings.Contains(got, "Other") {
 		t.Errorf("after the reload: %s", got)
 	}
+}
+
+func TestConnectionsLastAsLongAsTheirSources(t *testing.T) {
+	w := newWorld(t)
+	const query = `{ strict { city } }`
+	w.ask(query)
+	w.apply("2")
+	if got := w.pools.Stats(); got.Idle != 1 {
+		t.Errorf("after a reload: %+v", got)
+	}
+	w.Gateway.Apply(&definition.Bundle{Revision: "3", ConfirmedEmpty: true})
+	wait.Until(t, "the connections are closed", func() bool { return w.pools.Stats() == upstream.Stats{} })
 }
 
 func TestAnOperationIsPlannedOnceHoweverManyAsk(t *testing.T) {

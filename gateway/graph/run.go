@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/wundergraph/astjson"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/datasource/httpclient"
@@ -68,8 +69,56 @@ func (g guarded) LoadWithFiles(context.Context, http.Header, []byte, []*httpclie
 	return nil, fmt.Errorf("files are not supported")
 }
 
-// answer answers an operation with a response of GraphQL.
-func (g *Graph) answer(ex *pipeline.Exchange, text, name, variables []byte) []byte {
+// lookEvery is the time between two looks for a client that has left. The first comes after
+// three quarters of it, as with calls of upstreams.
+const lookEvery = 900 * time.Millisecond
+
+// A watch ends the requests to data sources of an exchange whose client has left. The
+// goroutine of the call waits for them meanwhile, so that another one may look.
+type watch struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	ex     *pipeline.Exchange
+	timer  *time.Timer
+
+	mu   sync.Mutex
+	over bool
+}
+
+// watchClient begins a watch.
+func watchClient(ex *pipeline.Exchange) *watch {
+	w := &watch{ex: ex}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.timer = time.AfterFunc(lookEvery*3/4, w.look)
+	return w
+}
+
+func (w *watch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.over:
+	case w.ex.Call.Gone():
+		w.cancel()
+	default:
+		w.timer.Reset(lookEvery)
+	}
+}
+
+// end ends the watch, and reports whether the client has left.
+func (w *watch) end() (left bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.timer.Stop()
+	left = w.ctx.Err() != nil
+	w.cancel()
+	return left
+}
+
+// answer answers an operation with a response of GraphQL. Requests to data sources end with
+// ctx.
+func (g *Graph) answer(ctx context.Context, ex *pipeline.Exchange, text, name, variables []byte) []byte {
 	given, err := givenOf(variables)
 	if err != nil {
 		return failure(err)
@@ -81,8 +130,6 @@ func (g *Graph) answer(ex *pipeline.Exchange, text, name, variables []byte) []by
 	case p.text.nothing:
 		return []byte(`{"data":{}}`)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	r := &run{graph: g, ex: ex}
 	r.ctx = context.WithValue(ctx, runKey{}, r)
 	return r.resolve(p, given)

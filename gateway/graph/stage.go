@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/stage/graphql/request"
+	"github.com/sluicegate/sluice/gateway/upstream"
 )
 
 // decoders read the requests that the GraphQL stage has admitted.
@@ -29,18 +30,23 @@ func (g *Graph) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	if refused != nil {
 		return ex.Reject(refused)
 	}
-	a := ex.Answer
+	a, w := ex.Answer, watchClient(ex)
+	defer w.end() // the exchange is used again, also after a panic
 	if !batch {
-		a.Body = g.answer(ex, list[0].Query, list[0].Operation, list[0].Variables)
+		a.Body = g.answer(w.ctx, ex, list[0].Query, list[0].Operation, list[0].Variables)
 	} else {
 		a.Body = []byte{'['}
 		for i := range list {
 			if i > 0 {
 				a.Body = append(a.Body, ',')
 			}
-			a.Body = append(a.Body, g.answer(ex, list[i].Query, list[i].Operation, list[i].Variables)...)
+			a.Body = append(a.Body, g.answer(w.ctx, ex, list[i].Query, list[i].Operation, list[i].Variables)...)
 		}
 		a.Body = append(a.Body, ']')
+	}
+	if w.end() {
+		a.Body = nil
+		return ex.Reject(upstream.ClientGone)
 	}
 	a.Status = 200
 	media := ex.MediaType

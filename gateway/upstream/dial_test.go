@@ -65,7 +65,7 @@ func TestFailuresAreLoggedOnceASecond(t *testing.T) {
 	for range 3 {
 		l.report(rejectConnect.Reason, io.ErrUnexpectedEOF)
 	}
-	l.report(rejectGone.Reason, io.EOF)
+	l.report(ClientGone.Reason, io.EOF)
 	if n := strings.Count(out.String(), "\n"); n != 1 || !strings.Contains(out.String(), "reason=upstream_connect") || !strings.Contains(out.String(), "unexpected EOF") {
 		t.Fatalf("logged %q", out.String())
 	}

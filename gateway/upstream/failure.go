@@ -39,9 +39,11 @@ var (
 	rejectLarge  = pipeline.NewRejection(pipeline.ReasonBodyTooLarge, 413, "request body too large")
 	rejectOver   = pipeline.NewRejection(pipeline.ReasonBodyTooLarge, 400, textOver)
 	rejectSlow   = pipeline.NewRejection(pipeline.ReasonRequestTimeout, 408, "request took too long")
-	rejectGone   = pipeline.NewRejection(pipeline.ReasonClientGone, 499, "Client closed request")
 	rejectHeader = pipeline.NewRejection(pipeline.ReasonBadRequest, 400, "malformed request header")
 )
+
+// ClientGone refuses a request whose client has left.
+var ClientGone = pipeline.NewRejection(pipeline.ReasonClientGone, 499, "Client closed request")
 
 var (
 	errStale   = errors.New("the pooled connection had ended or held unexpected bytes")
@@ -125,7 +127,7 @@ func rejectionForClient(err error) *pipeline.Rejection {
 	case isTimeout(err):
 		return rejectSlow
 	}
-	return rejectGone
+	return ClientGone
 }
 
 // isTimeout reports whether a deadline ended a read or write.
