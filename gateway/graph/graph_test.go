@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/stage/graphql"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -192,6 +193,23 @@ type world struct {
 	*sources
 	t     testing.TB
 	pools *upstream.Pools
+
+	done chan finished // takes requests that are traced; nil: none are
+}
+
+// A finished is what is observed of a request.
+type finished struct {
+	steps []pipeline.Step
+	pipeline.Upstream
+	rejection *pipeline.Rejection
+}
+
+// Begins implements gateway.Tracer.
+func (w *world) Begins(*[32]byte) bool { return w.done != nil }
+
+// Done implements gateway.Tracer.
+func (w *world) Done(ex *pipeline.Exchange) {
+	w.done <- finished{slices.Clone(ex.Trace.Steps.List), ex.Upstream, ex.Rejection}
 }
 
 func newWorld(t testing.TB, change ...func(*definition.API)) *world {
@@ -200,7 +218,7 @@ func newWorld(t testing.TB, change ...func(*definition.API)) *world {
 	w := &world{sources: s, t: t}
 	w.Gateway = gatewaytest.Start(t, gatewaytest.Options{
 		GraphQL: func(o *graphql.Options) { o.BatchMax, o.WebSockets = 5, true },
-		Deps:    func(d *gateway.Deps) { w.pools = d.Stages.Pools },
+		Deps:    func(d *gateway.Deps) { w.pools, d.Tracer = d.Stages.Pools, w },
 	})
 	s.does("/users", graphQL(map[string]any{"me": user("1", "Ada", "Ulm"), "users": []any{user("1", "Ada", "Ulm"), user("2", "Bob", "Rom")}}))
 	for _, id := range []string{"1", "2"} {
@@ -209,6 +227,13 @@ func newWorld(t testing.TB, change ...func(*definition.API)) *world {
 	s.does("/score", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, `{"score":%s0}`, r.URL.Query().Get("of")) })
 	s.says("/weather/Ulm", `{"city":"Ulm","degrees":7.5,"windy":false}`)
 	w.apply("1", change...)
+	return w
+}
+
+// observed is newWorld whose requests are traced.
+func observed(t testing.TB) *world {
+	w := newWorld(t)
+	w.done = make(chan finished, 1)
 	return w
 }
 

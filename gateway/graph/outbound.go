@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/definition"
 )
@@ -45,9 +46,16 @@ func (s *source) call(r *run, method, url string, header http.Header, body []byt
 	if !strings.HasPrefix(target, "/") {
 		target = "/" + target
 	}
+	trace := r.ex.Trace.Branch()
+	lines := appendLines(nil, header)
+	if header["Traceparent"] == nil {
+		lines = upstream.AppendTrace(lines, r.ex.Call, &trace)
+	}
+	r.begin()
 	got, err := s.fetcher.Do(r.ctx, r.ex, &upstream.Fetch{
-		Method: method, Target: target, Lines: appendLines(nil, header), Body: body, Within: s.timeout, Most: maxAnswer, Trace: r.ex.Trace,
+		Method: method, Target: target, Lines: lines, Body: body, Within: s.timeout, Most: maxAnswer, Trace: trace,
 	})
+	r.ended(&got, &pipeline.Fetch{Source: s.Name, Address: got.Address, Status: got.Status, Retries: got.Retries, Span: trace.Span})
 	if err != nil {
 		return outcome{}, s.failed(r, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
+	"github.com/sluicegate/sluice/gateway/upstream"
 )
 
 // A run is one operation that is answered.
@@ -27,7 +29,22 @@ type run struct {
 
 	mu       sync.Mutex
 	failures []failures
+	called   called
 }
+
+// called is what the requests to sources came to.
+type called struct {
+	open    int // requests that wait for their responses
+	since   time.Time
+	took    time.Duration // while any were open
+	address string        // of the first
+	status  int           // the greatest
+	retries int
+	steps   []pipeline.Step // of a request that is traced
+}
+
+// maxSteps is how many requests to sources of one operation are in its trace.
+const maxSteps = 200
 
 type runKey struct{}
 
@@ -44,6 +61,45 @@ func (r *run) note(path, nulls []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures = append(r.failures, failures{path, nulls})
+}
+
+// begin notes that a request to a source begins.
+func (r *run) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.called.open++; r.called.open == 1 {
+		r.called.since = time.Now()
+	}
+}
+
+// ended notes what came of a request to a source.
+func (r *run) ended(got *upstream.Fetched, f *pipeline.Fetch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := &r.called
+	if c.open--; c.open == 0 {
+		c.took += got.Ended.Sub(c.since)
+	}
+	if c.address == "" {
+		c.address = got.Address
+	}
+	c.status, c.retries = max(c.status, got.Status), c.retries+got.Retries
+	if r.ex.Trace.Steps != nil && len(c.steps) < maxSteps {
+		c.steps = append(c.steps, pipeline.Step{Name: "fetch", Start: got.Began, End: got.Ended, Fetch: f})
+	}
+}
+
+// settle gives the exchange what the requests to sources came to.
+func (r *run) settle() {
+	u, c := &r.ex.Upstream, &r.called
+	if u.Address == "" {
+		u.Address = c.address
+	}
+	u.Status, u.Retries = max(u.Status, c.status), uint8(min(int(u.Retries)+c.retries, math.MaxUint8))
+	u.Duration += c.took
+	if len(c.steps) > 0 {
+		r.ex.Trace.Steps.List = append(r.ex.Trace.Steps.List, c.steps...)
+	}
 }
 
 // recovered makes an error of a panic. It is deferred.
@@ -132,6 +188,7 @@ func (g *Graph) answer(ctx context.Context, ex *pipeline.Exchange, text, name, v
 	}
 	r := &run{graph: g, ex: ex}
 	r.ctx = context.WithValue(ctx, runKey{}, r)
+	defer r.settle()
 	return r.resolve(p, given)
 }
 

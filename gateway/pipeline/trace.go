@@ -2,6 +2,9 @@ package pipeline
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/wire"
@@ -26,11 +29,33 @@ const Sampled = 1
 // Steps are the steps of a request that is recorded, in order.
 type Steps struct{ List []Step }
 
-// A Step is what a stage did.
+// A Step is what a stage did, or one of its requests to data sources.
 type Step struct {
 	Name       string // of the stage
 	Start, End time.Time
 	Verdict    Verdict
+	Fetch      *Fetch // nil: it is a stage
+}
+
+// A Fetch is a request to a data source.
+type Fetch struct {
+	Source  string   // its name
+	Address string   // host and port
+	Status  int      // 0 without a response
+	Retries int      // further requests that were sent
+	Span    [16]byte // that the source was sent
+}
+
+// Branch returns the trace of one of several requests that go upstream: each has a span of
+// its own.
+func (t *Trace) Branch() Trace {
+	own := *t
+	if own.Steps = nil; own.Own {
+		var id [8]byte
+		binary.BigEndian.PutUint64(id[:], rand.Uint64()|1)
+		hex.Encode(own.Span[:], id[:])
+	}
+	return own
 }
 
 // Extend makes the last step of a kind end at.

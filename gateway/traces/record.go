@@ -125,13 +125,25 @@ func (r *record) appendSpans(dst []sdk.ReadOnlySpan, from *resource.Resource) []
 		root.parent = r.context(r.parent).WithRemote(true)
 	}
 	dst = append(dst, root)
+	fetches := 0
+	for i := range r.steps {
+		if r.steps[i].Fetch != nil {
+			fetches++
+		}
+	}
 	for i := range r.steps {
 		step := &r.steps[i]
 		s := &span{
 			name: step.Name, own: r.context(newSpanID()), parent: root.own, kind: trace.SpanKindInternal,
 			start: step.Start, end: step.End, resource: from,
 		}
-		if step.Name == "upstream" && len(r.called) > 0 {
+		switch {
+		case step.Fetch != nil:
+			r.setFetch(s, step.Fetch)
+			root.children--
+		case step.Name == "upstream" && fetches > 0:
+			s.own, s.children = r.context(r.upstream), fetches
+		case step.Name == "upstream" && len(r.called) > 0:
 			s.own, s.kind, s.attributes = r.context(r.upstream), trace.SpanKindClient, r.called
 		}
 		if step.Verdict == pipeline.Rejected {
@@ -140,6 +152,20 @@ func (r *record) appendSpans(dst []sdk.ReadOnlySpan, from *resource.Resource) []
 		dst = append(dst, s)
 	}
 	return dst
+}
+
+// setFetch makes a span that of a request to a data source, which belongs to the one of all.
+func (r *record) setFetch(s *span, f *pipeline.Fetch) {
+	var id trace.SpanID
+	decode(id[:], f.Span[:])
+	s.name, s.own, s.parent, s.kind = s.name+" "+f.Source, r.context(id), r.context(r.upstream), trace.SpanKindClient
+	s.attributes = []attribute.KeyValue{
+		attribute.String("sluice.source", f.Source), attribute.String("server.address", f.Address),
+		attribute.Int("http.response.status_code", f.Status), attribute.Int("http.request.resend_count", f.Retries),
+	}
+	if f.Status == 0 || f.Status >= 500 {
+		s.status = sdk.Status{Code: codes.Error}
+	}
 }
 
 func (r *record) context(id trace.SpanID) trace.SpanContext {

@@ -167,6 +167,35 @@ func TestSpansDescribeTheStepsOfARequest(t *testing.T) {
 	wait.Until(t, "four spans are sent", func() bool { return r.Stats() == Stats{Sent: 4} })
 }
 
+func TestRequestsToDataSourcesHaveSpans(t *testing.T) {
+	got := newReceiver(t, nil)
+	r, _ := newRecorder(t, Options{Endpoint: got.URL, Sample: 1})
+	ex := finished(t)
+	span := func(c string) (id [16]byte) {
+		copy(id[:], strings.Repeat(c, 8))
+		return id
+	}
+	at := ex.Started
+	ex.Trace.Steps.List = []pipeline.Step{
+		{Name: "auth", Start: at, End: at.Add(1000)},
+		{Name: "fetch", Start: at.Add(2000), End: at.Add(8000), Fetch: &pipeline.Fetch{Source: "users", Address: "10.0.0.2:80", Status: 201, Span: span("5e")}},
+		{Name: "fetch", Start: at.Add(3000), End: at.Add(4000), Fetch: &pipeline.Fetch{Source: "todos", Address: "10.0.0.3:80", Span: span("6f")}},
+		{Name: "upstream", Start: at.Add(2000), End: at.Add(9000)},
+	}
+	r.Done(ex)
+	root, _, users, todos, all := got.next(t), got.next(t), got.next(t), got.next(t), got.next(t)
+	if !bytes.Equal(all.ParentSpanId, root.SpanId) || hex.EncodeToString(all.SpanId) != strings.Repeat("4d", 8) || all.Kind != otlp.Span_SPAN_KIND_INTERNAL {
+		t.Errorf("%v", all)
+	}
+	for i, s := range []*otlp.Span{users, todos} {
+		want := [][]string{{"fetch users", "5e", "sluice.source=users\nserver.address=10.0.0.2:80\nhttp.response.status_code=201\n"}, {"fetch todos", "6f", "http.response.status_code=\n"}}[i]
+		if s.Name != want[0] || hex.EncodeToString(s.SpanId) != strings.Repeat(want[1], 8) || !bytes.Equal(s.ParentSpanId, all.SpanId) || !strings.Contains(about(s), want[2]) ||
+			s.Kind != otlp.Span_SPAN_KIND_CLIENT || (s.Status.GetCode() == otlp.Status_STATUS_CODE_ERROR) != (i == 1) {
+			t.Errorf("%v\n%s", s, about(s))
+		}
+	}
+}
+
 func TestFailuresAreErrorsAndRefusalsHaveAReason(t *testing.T) {
 	got := newReceiver(t, nil)
 	r, _ := newRecorder(t, Options{Endpoint: got.URL, Sample: 1})

@@ -32,6 +32,7 @@ type Fetcher struct {
 	dialTimeout time.Duration
 	retries     int
 	log         failureLog
+	counts      *sourceCounts
 }
 
 // A FetcherHolder is a stage that makes requests by Fetchers.
@@ -57,8 +58,10 @@ type Fetched struct {
 	Status  int
 	Lines   []byte // header lines, each ended by CRLF, without those for the connection alone
 	Body    []byte
-	Address string // host and port that answered; "": the gateway did itself
+	Address string // host and port that answered, or svc:// and the name of an API that did itself
 	Retries int    // further requests that were sent for it
+
+	Began, Ended time.Time
 }
 
 // IsEncoded reports whether the body is compressed, or encoded otherwise.
@@ -91,7 +94,7 @@ func CompileFetcher(def *definition.API, name, origin string, pools *Pools, conf
 			return nil, errors.New(wrong)
 		}
 		api, _ := definition.SplitInternal(origin)
-		return &Fetcher{api: new(internalcall.RefOf(def, api))}, nil
+		return &Fetcher{api: new(internalcall.RefOf(def, api)), address: origin, counts: pools.newCounts(def.ID, name)}, nil
 	}
 	target, err := match.CompileTarget(origin)
 	if err != nil {
@@ -104,7 +107,8 @@ func CompileFetcher(def *definition.API, name, origin string, pools *Pools, conf
 	own := transportOf(def)
 	return &Fetcher{
 		address: target.Address, pool: p, version: p.versionFor(target.Host), dialTimeout: seconds(own.DialTimeout, conf.DialTimeout),
-		retries: conf.Retries, log: failureLog{log: conf.Log, api: def.ID, source: name, address: target.Address},
+		retries: conf.Retries, counts: pools.newCounts(def.ID, name),
+		log: failureLog{log: conf.Log, api: def.ID, source: name, address: target.Address},
 	}, nil
 }
 
@@ -131,12 +135,23 @@ func IsDenied(err error) bool {
 }
 
 // Do makes a request for an exchange and reads the whole response. Once ctx ends it returns
-// the error of ctx, and gives the request up. Other failures of upstreams are logged.
+// the error of ctx, and gives the request up. Other failures of upstreams are logged. With an
+// error the response has neither a status nor a body.
 func (f *Fetcher) Do(ctx context.Context, ex *pipeline.Exchange, q *Fetch) (got Fetched, err error) {
+	began := time.Now()
 	if f.api != nil {
 		got, err = f.handOver(ctx, ex, q)
 	} else {
 		got, err = f.send(ctx, q)
+	}
+	if got.Address == "" {
+		got.Address = f.address
+	}
+	if got.Began, got.Ended = began, time.Now(); err != nil {
+		got.Status, got.Lines, got.Body = 0, nil, nil
+	}
+	if ctx.Err() == nil && (ex == nil || !ex.IsUncounted()) {
+		f.counts.count(got.Status, got.Ended.Sub(began))
 	}
 	switch {
 	case err == nil:
@@ -146,14 +161,13 @@ func (f *Fetcher) Do(ctx context.Context, ex *pipeline.Exchange, q *Fetch) (got 
 	case f.api == nil:
 		f.log.report(rejectionFor(err).Reason, err)
 	}
-	return Fetched{Address: got.Address, Retries: got.Retries}, err
+	return got, err
 }
 
 // send has an upstream answer a request.
 func (f *Fetcher) send(ctx context.Context, q *Fetch) (Fetched, error) {
 	buf := requests.Get().(*[]byte)
 	t := fetching{f: f, ctx: ctx, fetch: q, request: f.appendRequest((*buf)[:0], q), until: f.pool.now() + q.Within}
-	t.got.Address = f.address
 	err := t.send()
 	if *buf = t.request; cap(*buf) > 2*maxGather {
 		*buf = nil
@@ -193,6 +207,21 @@ func (f *Fetcher) handOver(ctx context.Context, ex *pipeline.Exchange, q *Fetch)
 		return got, ErrTooLarge
 	}
 	return got, err
+}
+
+// AppendTrace appends the header lines by which a request of the gateway's own is part of the
+// trace of a client's request.
+func AppendTrace(dst []byte, call *wire.Call, t *pipeline.Trace) []byte {
+	if t.Own {
+		dst = append(t.AppendParent(append(dst, "Traceparent: "...)), "\r\n"...)
+	}
+	for i := range call.Fields {
+		f := &call.Fields[i]
+		if f.Name == wire.NameTraceparent && !t.Own || f.Name == wire.NameTracestate && !t.Stateless {
+			dst = append(dst, call.Lines[f.Start:f.End]...)
+		}
+	}
+	return dst
 }
 
 // requests are buffers of requests.

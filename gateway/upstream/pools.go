@@ -26,6 +26,10 @@ type Pools struct {
 	fresh   []*pool // made since the last Swap
 	leaving []*pool // retired, may still have calls in flight
 	closed  bool
+
+	sources map[sourceKey]*sourceCounts // in service, and those that may come into it
+	others  sourceCounts                // of data sources without an entry
+	unused  []*sourceCounts             // made since the last Swap
 }
 
 // sweepEvery is how often idle connections are looked through; sweepShare is what
@@ -87,11 +91,18 @@ func (s *Pools) Swap(came, gone []*pipeline.API) {
 		for _, p := range poolsOf(api) {
 			p.users++
 		}
+		for _, f := range fetchersOf(api) {
+			f.counts.users++
+		}
 	}
 	for _, api := range gone {
 		for _, p := range poolsOf(api) {
 			p.users--
 			s.letGo(p)
+		}
+		for _, f := range fetchersOf(api) {
+			f.counts.users--
+			s.forget(f.counts)
 		}
 	}
 }
@@ -104,7 +115,10 @@ func (s *Pools) Swapped() {
 	for _, p := range s.fresh {
 		s.letGo(p)
 	}
-	s.fresh = nil
+	for _, c := range s.unused {
+		s.forget(c)
+	}
+	s.fresh, s.unused = nil, nil
 	s.leaving = slices.DeleteFunc(s.leaving, (*pool).empty)
 }
 
@@ -125,6 +139,18 @@ func poolsOf(api *pipeline.API) (pools []*pool) {
 		})
 	}
 	return pools
+}
+
+// fetchersOf returns the Fetchers of an API, as often as it has them.
+func fetchersOf(api *pipeline.API) (all []*Fetcher) {
+	for _, v := range api.Versions {
+		pipeline.Visit(v.Upstream, func(stage pipeline.Stage) {
+			if s, ok := stage.(FetcherHolder); ok {
+				all = append(all, s.Fetchers()...)
+			}
+		})
+	}
+	return all
 }
 
 // letGo needs mu.
