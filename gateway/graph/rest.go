@@ -261,7 +261,8 @@ func (f *restFetch) root(r *run, v *values) []byte {
 // objects returns the values of a field of objects.
 func (f *restFetch) objects(r *run, arguments *astjson.Value, objects []*astjson.Value) []byte {
 	if len(objects) > maxObjects {
-		objects = objects[:0] // the resolver reports that values are missing
+		err := f.faultf(r, "the list has more than %d objects", maxObjects)
+		return append(appendErrors([]byte(`{"data":null,"errors":`), err.Error(), [][]string{f.path}), '}')
 	}
 	type part struct {
 		out []byte

@@ -9,7 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/sluicegate/sluice/internal/metrics")
+	"github.com/sluicegate/sluice/internal/metrics"
+)
 
 // maxSources is how many data sources have counts of their own. Requests to further ones are
 // counted together, so that metrics have a bounded number of series.

@@ -20,12 +20,12 @@ type BodyPiece struct {
 func (c *compiler) body(at, text string, s *Source) Body {
 	t := c.template(at, text, s)
 	var b Body
-	var sample bytes.Buffer // the body with 0 for each variable
+	var sample bytes.Buffer // the body with values that no text beside them makes another one, or part of an escape
 	quoted := false
 	for _, one := range t {
 		b = append(b, BodyPiece{one, quoted})
 		if one.Root != Text {
-			sample.WriteByte('0')
+			sample.WriteString(map[bool]string{true: " ", false: "null"}[quoted])
 			continue
 		}
 		sample.WriteString(one.Text)
