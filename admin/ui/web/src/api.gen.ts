@@ -5960,7 +5960,7 @@ export interface components {
         GraphQLDataSource: {
             /** @description How the source is called. */
             config?: components["schemas"]["GraphQLSourceConfig"];
-            /** @description Whether the source is another API of the gateway. Not supported. */
+            /** @description Whether the source is another API of the gateway; without effect: the URL says so. */
             internal?: boolean;
             /** @description REST, or GraphQL, whose root fields are those of the query and mutation types. */
             kind?: string;
@@ -6156,7 +6156,7 @@ export interface components {
              * @description Seconds within which the source must have answered. Default: proxy.transport.response_timeout.
              */
             timeout?: number;
-            /** @description Address, such as http://users.internal/users/{{.arguments.id}}. Scheme and host are fixed. */
+            /** @description Address, such as http://users.internal/users/{{.arguments.id}}, or svc:// and the id or name of another API of the organisation, which is called without the network. Scheme and host are fixed. proxy.transport and upstream_certificates apply to all sources. */
             url?: string;
             /** @description Variables of operation. */
             variables?: unknown;
