@@ -17,6 +17,7 @@ const restSource = `{"kind": "REST", "name": "s", "root_fields": [{"type": "Quer
 func TestProblemsOfDataGraphs(t *testing.T) {
 	source := func(text string) string { return `"data_sources": [` + text + `]` }
 	const at = "graphql.engine.data_sources"
+	const without = "must be left out of a data graph, whose data sources have addresses, headers and time-outs of their own"
 	const lacks = "asks for a feature that this release does not have: "
 	for _, c := range []struct {
 		engine, more string
@@ -57,7 +58,13 @@ func TestProblemsOfDataGraphs(t *testing.T) {
 			"graphql.engine.field_configs[0].path: must be empty where disable_default_mapping is true: then the value is the whole response",
 			"graphql.engine.field_configs[1].field_name: must be the name of a GraphQL field", "graphql.engine.field_configs[1].path[1]: must be the name of a member, or an index",
 		}},
-		{source(restSource + `}}`), `, "version_data": {"versions": {"Default": {"override_target": "http://other.example"}}}`, []string{"version_data.versions[\"Default\"].override_target: must be left out of a data graph, whose data sources have addresses of their own"}},
+		{source(restSource + `}}`), `, "version_data": {"versions": {"Default": {"override_target": "http://other.example"}}}`, []string{`version_data.versions["Default"].override_target: ` + without}},
+		{source(restSource + `}}`), `, "version_data": {"versions": {"v": {"global_headers": {"A": "b"}, "use_extended_paths": true, "extended_paths": {
+			"hard_timeouts": [{"path": "/", "method": "POST", "timeout": 1}], "transform_headers": [{"path": "/", "method": "POST", "add_headers": {"A": "b"}}],
+			"circuit_breakers": [{"path": "/", "method": "POST", "threshold_percent": 0.5, "samples": 5, "return_to_service_after": 5}]}}}}`, []string{
+			`version_data.versions["v"].global_headers: ` + without, `version_data.versions["v"].extended_paths.transform_headers: ` + without,
+			`version_data.versions["v"].extended_paths.circuit_breakers: ` + without, `version_data.versions["v"].extended_paths.hard_timeouts: ` + without,
+		}},
 	} {
 		if got := problemsOf(t, "api", dataGraph(c.engine, c.more)); !slices.Equal(got, c.want) {
 			t.Errorf("%s %s\n got %q\nwant %q", c.engine, c.more, got, c.want)

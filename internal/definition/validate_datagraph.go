@@ -30,7 +30,7 @@ func (p *Problems) checkDataGraph(a *API) {
 		p.addf("graphql.proxy.request_headers", "must be empty in a data graph; write graphql.engine.global_headers, or headers of a data source")
 	}
 	for _, at := range a.upstreamRules() {
-		p.addf(at, "must be left out of a data graph, whose data sources have addresses of their own")
+		p.addf(at, "must be left out of a data graph, whose data sources have addresses, headers and time-outs of their own")
 	}
 	e := g.Engine
 	if e == nil || len(e.DataSources) == 0 {
@@ -62,15 +62,31 @@ func (p *Problems) checkDataGraph(a *API) {
 // upstreamRules returns the paths of settings that only mean something to an API with one
 // upstream.
 func (a *API) upstreamRules() (paths []string) {
-	if a.Proxy.EnableLoadBalancing {
-		paths = append(paths, "proxy.enable_load_balancing")
-	}
-	if a.VersionData != nil {
-		for _, name := range object.SortedKeys(a.VersionData.Versions) {
-			if v := a.VersionData.Versions[name]; v != nil && v.OverrideTarget != "" {
-				paths = append(paths, object.Entry("version_data.versions", name)+".override_target")
-			}
+	add := func(path string, on bool) {
+		if on {
+			paths = append(paths, path)
 		}
+	}
+	rules := a.Upstreams()
+	add("proxy.enable_load_balancing", a.Proxy.EnableLoadBalancing)
+	add("proxy.health_check", rules.Check != nil)
+	add("proxy.circuit_breaker", rules.Breaker != nil)
+	add("uptime_tests", len(rules.Uptime) > 0)
+	if a.VersionData == nil {
+		return paths
+	}
+	for _, name := range object.SortedKeys(a.VersionData.Versions) {
+		v, at := a.VersionData.Versions[name], object.Entry("version_data.versions", name)
+		if v == nil {
+			continue
+		}
+		add(at+".override_target", v.OverrideTarget != "")
+		add(at+".global_headers", !v.GlobalHeadersDisabled && len(v.GlobalHeaders) > 0)
+		add(at+".global_headers_remove", !v.GlobalHeadersDisabled && len(v.GlobalHeadersRemove) > 0)
+		add(at+".extended_paths.transform_headers", len(v.HeaderRules()) > 0)
+		add(at+".extended_paths.url_rewrites", len(v.Rewrites()) > 0)
+		add(at+".extended_paths.circuit_breakers", len(v.Breakers()) > 0)
+		add(at+".extended_paths.hard_timeouts", len(v.Timeouts()) > 0)
 	}
 	return paths
 }
