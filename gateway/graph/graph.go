@@ -1,5 +1,6 @@
-// Package graph answers the operations of data graphs: it asks the data sources of an API
-// for the values of the selected fields, and puts them together.
+// Package graph answers the operations of data graphs and supergraphs: it asks the data
+// sources or subgraphs of an API for the values of the selected fields, and puts them
+// together.
 //
 // Planning and putting together are those of a library, graphql-go-tools, which no other
 // package imports. What reaches it are operations that the GraphQL stage has admitted, as
@@ -27,6 +28,7 @@ import (
 	"github.com/sluicegate/sluice/internal/datagraph"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/dialguard"
+	"github.com/sluicegate/sluice/internal/graphql/compose"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 )
 
@@ -116,14 +118,14 @@ type Graph struct {
 	inputs  map[uint32][]byte
 }
 
-// Compile returns the graph of an API, nil if it is no data graph. The error names what is
-// wrong with the definition.
+// Compile returns the graph of an API, nil if it is neither a data graph nor a supergraph. A
+// supergraph has its schema by Composed. The error names what is wrong with the definition.
 func (e *Engine) Compile(api *definition.API) (*Graph, error) {
-	if !api.IsDataGraph() {
+	if !api.IsDataGraph() && !api.IsSupergraph() {
 		return nil, nil
 	}
 	if e == nil {
-		return nil, fmt.Errorf("graphql.execution_mode: data graphs are not served here")
+		return nil, fmt.Errorf("graphql.execution_mode: data graphs and supergraphs are not served here")
 	}
 	if e.unserved != nil {
 		return nil, e.unserved
@@ -132,19 +134,27 @@ func (e *Engine) Compile(api *definition.API) (*Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("graphql.schema: %w", err)
 	}
-	data, err := datagraph.Compile(api, s)
+	g := &Graph{engine: e, id: e.last.Add(1), api: api.ID, sources: make(map[string]*source), inputs: inputsOf(s)}
+	part := "graphql.engine"
+	var subgraphs map[string]*compose.Metadata
+	if api.IsSupergraph() {
+		part = "graphql.supergraph"
+		g.data, subgraphs, err = supergraph(api, s)
+	} else {
+		g.data, err = datagraph.Compile(api, s)
+	}
 	if err != nil {
 		return nil, err
 	}
-	g := &Graph{engine: e, id: e.last.Add(1), api: api.ID, data: data, sources: make(map[string]*source), inputs: inputsOf(s)}
-	if err := g.configure(api); err != nil {
-		return nil, fmt.Errorf("graphql.engine: %w", err)
+	if err := g.configure(api, subgraphs); err != nil {
+		return nil, fmt.Errorf("%s: %w", part, err)
 	}
 	return g, nil
 }
 
-// configure gives the library the schema and the sources.
-func (g *Graph) configure(api *definition.API) (err error) {
+// configure gives the library the schema and the sources, which are subgraphs in a
+// supergraph.
+func (g *Graph) configure(api *definition.API, subgraphs map[string]*compose.Metadata) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the planner cannot use the schema: %v", r)
@@ -155,14 +165,17 @@ func (g *Graph) configure(api *definition.API) (err error) {
 	}
 	g.conf = plan.Configuration{Fields: g.fieldConfigurations()}
 	for i, s := range g.data.Sources {
-		compiled := &source{Source: s, graph: g, timeout: g.engine.timeoutOf(api, s)}
+		compiled := &source{Source: s, graph: g, kind: "data source", timeout: g.engine.timeoutOf(api, s)}
+		if compiled.subgraph = subgraphs[s.Name]; compiled.subgraph != nil {
+			compiled.kind, compiled.oneByOne = "subgraph", api.GraphQL.Supergraph.DisableQueryBatching
+		}
 		if compiled.headers, err = compileHeaders(api, s.Headers, g.data.Headers); err != nil {
 			return err
 		}
 		g.sources[s.Name] = compiled
 		more, err := compiled.dataSources(i)
 		if err != nil {
-			return fmt.Errorf("data source %q: %w", s.Name, err)
+			return fmt.Errorf("%s %q: %w", compiled.kind, s.Name, err)
 		}
 		g.conf.DataSources = append(g.conf.DataSources, more...)
 	}

@@ -25,8 +25,12 @@ import (
 )
 
 // dataSources returns what the library knows of a source: a source for each field of a REST
-// source, and one for a GraphQL source.
+// source, and one for a GraphQL source or a subgraph.
 func (s *source) dataSources(number int) (all []plan.DataSource, err error) {
+	if s.subgraph != nil {
+		one, err := s.remote(strconv.Itoa(number), s.nodesOf())
+		return []plan.DataSource{one}, err
+	}
 	below := s.nodes(func(do func(schema.FieldID)) { s.graph.data.Below(s.Source, do) })
 	if !s.REST {
 		roots := s.nodes(func(do func(schema.FieldID)) { each(s.Fields, do) })
@@ -105,7 +109,12 @@ func (s *source) remote(id string, md *plan.DataSourceMetadata) (plan.DataSource
 	if err != nil {
 		return nil, err
 	}
-	sc, err := gds.NewSchemaConfiguration(schemaText(s.graph.data, s.Source), nil)
+	var sc *gds.SchemaConfiguration
+	if s.subgraph != nil {
+		sc, err = s.federated()
+	} else {
+		sc, err = gds.NewSchemaConfiguration(schemaText(s.graph.data, s.Source), nil)
+	}
 	if err != nil {
 		return nil, err
 	}
