@@ -73,7 +73,7 @@ func New(o Options) *Engine {
 		MaxConcurrency:               maxResolving,
 		PropagateSubgraphErrors:      true,
 		SubgraphErrorPropagationMode: resolve.SubgraphErrorPropagationModePassThrough,
-		AllowedErrorExtensionFields:  []string{"code"},
+		AllowedErrorExtensionFields:  []string{"code", "serviceName"}, // extensions of errors are made by this package
 		OmitSubgraphErrorLocations:   true, // they are those of the operation that was sent to the source
 	})
 	return e
@@ -116,6 +116,8 @@ type Graph struct {
 	conf    plan.Configuration
 	sources map[string]*source
 	inputs  map[uint32][]byte
+
+	supergraph bool // the sources are subgraphs
 }
 
 // Compile returns the graph of an API, nil if it is neither a data graph nor a supergraph. A
@@ -138,7 +140,7 @@ func (e *Engine) Compile(api *definition.API) (*Graph, error) {
 	part := "graphql.engine"
 	var subgraphs map[string]*compose.Metadata
 	if api.IsSupergraph() {
-		part = "graphql.supergraph"
+		part, g.supergraph = "graphql.supergraph", true
 		g.data, subgraphs, err = supergraph(api, s)
 	} else {
 		g.data, err = datagraph.Compile(api, s)

@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -153,9 +154,11 @@ func (t trip) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	if err != nil {
 		return nil, err
 	}
-	header := t.headersFor(r.ex, nil)
-	header["Accept"], header["Content-Type"] = graphQLTypes, jsonTypes
-	out, err := t.call(r, http.MethodPost, t.Config.URL, header, sent)
+	if f := entitiesOf(req.Context()); f != nil {
+		body, err = t.join(r, f, sent)
+		return nil, err
+	}
+	out, err := t.post(r, sent)
 	if err != nil {
 		body = sent
 		return nil, err
@@ -166,6 +169,13 @@ func (t trip) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	return nil, err
 }
 
+// post sends an operation.
+func (t trip) post(r *run, sent []byte) (outcome, error) {
+	header := t.headersFor(r.ex, nil)
+	header["Accept"], header["Content-Type"] = graphQLTypes, jsonTypes
+	return t.call(r, http.MethodPost, t.Config.URL, header, sent)
+}
+
 var graphQLTypes = []string{"application/graphql-response+json, application/json"}
 
 // answer returns a response for the library: a body, or an error in its form for the
@@ -173,7 +183,7 @@ var graphQLTypes = []string{"application/graphql-response+json, application/json
 func (t trip) answer(req *http.Request, body []byte, err error) *http.Response {
 	if err != nil {
 		keys := rootKeys(body)
-		body = append(appendErrors([]byte(`{"data":null,"errors":`), err.Error(), keys), '}')
+		body = append(appendErrors([]byte(`{"data":null,"errors":`), err.Error(), keys, t.extensions(nil)), '}')
 	}
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
@@ -214,15 +224,18 @@ func (t trip) placed(parsed *astjson.Value, sent []byte) []byte {
 			b = append(b, ',')
 		}
 		if one.Type() != astjson.TypeObject || one.Get("message").Type() != astjson.TypeString {
-			inner := appendErrors(nil, fmt.Sprintf("data source %q: an error without a message", t.Name), keys)
+			inner := appendErrors(nil, fmt.Sprintf("%s %q: an error without a message", t.kind, t.Name), keys, t.extensions(nil))
 			b = append(b, inner[1:len(inner)-1]...)
 			continue
 		}
+		more := t.extensions(one)
 		if p := one.Get("path"); p != nil && p.Type() == astjson.TypeArray {
-			b = one.MarshalTo(b)
+			b = jsonscan.AppendString(append(b, `{"message":`...), one.GetStringBytes("message"))
+			b = appendExtensions(p.MarshalTo(append(b, `,"path":`...)), more)
+			b = append(b, '}')
 			continue
 		}
-		inner := appendErrors(nil, string(one.GetStringBytes("message")), keys)
+		inner := appendErrors(nil, string(one.GetStringBytes("message")), keys, more)
 		b = append(b, inner[1:len(inner)-1]...)
 	}
 	return append(b, `]}`...)
@@ -234,8 +247,13 @@ func rootKeys(request []byte) (keys [][]string) {
 	if err != nil {
 		return nil
 	}
+	return keysOf(string(parsed.GetStringBytes("query")))
+}
+
+// keysOf returns the response keys of the root fields of an operation, as paths.
+func keysOf(operation string) (keys [][]string) {
 	var doc syntax.Document
-	if syntax.Parse(&doc, parsed.GetStringBytes("query"), syntax.Limits{}) != nil || len(doc.Operations) == 0 {
+	if syntax.Parse(&doc, []byte(operation), syntax.Limits{}) != nil || len(doc.Operations) == 0 {
 		return nil
 	}
 	set := doc.Operations[0].Selections
@@ -248,7 +266,7 @@ func rootKeys(request []byte) (keys [][]string) {
 }
 
 // appendErrors appends an array with the error for each path.
-func appendErrors(b []byte, message string, paths [][]string) []byte {
+func appendErrors(b []byte, message string, paths [][]string, extensions json.RawMessage) []byte {
 	if len(paths) == 0 {
 		paths = [][]string{nil}
 	}
@@ -269,9 +287,16 @@ func appendErrors(b []byte, message string, paths [][]string) []byte {
 		if len(path) > 0 {
 			b = append(b, ']')
 		}
-		b = append(b, '}')
+		b = append(appendExtensions(b, extensions), '}')
 	}
 	return append(b, ']')
+}
+
+func appendExtensions(b []byte, extensions json.RawMessage) []byte {
+	if extensions == nil {
+		return b
+	}
+	return append(append(b, `,"extensions":`...), extensions...)
 }
 
 // schemaText prints the schema of a graph, or the part of it that a source has.

@@ -256,7 +256,7 @@ func (f *restFetch) root(r *run, v *values) []byte {
 	sh := shaper{schema: f.graph.data.Schema, out: []byte(`{"data":{` + strconv.Quote(f.key) + `:`)}
 	if err := f.one(r, v, &sh); err != nil {
 		sh.out = append(sh.out, `null},"errors":`...)
-		return append(appendErrors(sh.out, err.Error(), [][]string{{f.key}}), '}')
+		return append(appendErrors(sh.out, err.Error(), [][]string{{f.key}}, nil), '}')
 	}
 	return append(sh.out, `}}`...)
 }

@@ -26,6 +26,7 @@ type run struct {
 
 	mu       sync.Mutex
 	failures []failures
+	entities []*entityError
 }
 
 type runKey struct{}
@@ -55,11 +56,17 @@ func (r *run) recovered(err *error) {
 
 // guarded makes errors of panics in a request: the library makes some on goroutines of its
 // own, where a panic would end the process.
-type guarded struct{ resolve.DataSource }
+type guarded struct {
+	resolve.DataSource
+	entities *entityFetch // nil: the request is not one for entities
+}
 
 // Load implements resolve.DataSource.
 func (g guarded) Load(ctx context.Context, header http.Header, input []byte) (out []byte, err error) {
 	defer runOf(ctx).recovered(&err)
+	if g.entities != nil {
+		ctx = context.WithValue(ctx, entitiesKey{}, g.entities)
+	}
 	return g.DataSource.Load(ctx, header, input)
 }
 
