@@ -111,7 +111,7 @@ func (t trip) join(r *run, f *entityFetch, sent []byte) ([]byte, error) {
 		r.noteEntities(entityError{of: f, asked: len(asked), at: -1, message: err.Error(), more: t.extensions(nil)})
 		return joined(make([]*astjson.Value, len(asked))), nil
 	}
-	if !t.oneByOne || len(asked) < 2 {
+	if !t.OneByOne || len(asked) < 2 {
 		body, list := t.entities(r, &batch{fetch: f, asked: asked, of: len(asked)}, sent)
 		if body != nil {
 			return body, nil
@@ -272,7 +272,7 @@ func (s *source) extensions(e *astjson.Value) json.RawMessage {
 			b = code.MarshalTo([]byte(`{"code":`))
 		}
 	}
-	if s.subgraph != nil {
+	if s.Subgraph != nil {
 		if b == nil {
 			b = []byte(`{"serviceName":`)
 		} else {

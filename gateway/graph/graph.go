@@ -28,7 +28,6 @@ import (
 	"github.com/sluicegate/sluice/internal/datagraph"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/dialguard"
-	"github.com/sluicegate/sluice/internal/graphql/compose"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 )
 
@@ -74,7 +73,7 @@ func New(o Options) *Engine {
 		PropagateSubgraphErrors:      true,
 		SubgraphErrorPropagationMode: resolve.SubgraphErrorPropagationModePassThrough,
 		AllowedErrorExtensionFields:  []string{"code", "serviceName"}, // extensions of errors are made by this package
-		OmitSubgraphErrorLocations:   true, // they are those of the operation that was sent to the source
+		OmitSubgraphErrorLocations:   true,                            // they are those of the operation that was sent to the source
 	})
 	return e
 }
@@ -121,7 +120,7 @@ type Graph struct {
 }
 
 // Compile returns the graph of an API, nil if it is neither a data graph nor a supergraph. A
-// supergraph has its schema by Composed. The error names what is wrong with the definition.
+// supergraph has its schema by datagraph.Composed. The error names what is wrong with the definition.
 func (e *Engine) Compile(api *definition.API) (*Graph, error) {
 	if !api.IsDataGraph() && !api.IsSupergraph() {
 		return nil, nil
@@ -137,26 +136,21 @@ func (e *Engine) Compile(api *definition.API) (*Graph, error) {
 		return nil, fmt.Errorf("graphql.schema: %w", err)
 	}
 	g := &Graph{engine: e, id: e.last.Add(1), api: api.ID, sources: make(map[string]*source), inputs: inputsOf(s)}
-	part := "graphql.engine"
-	var subgraphs map[string]*compose.Metadata
-	if api.IsSupergraph() {
-		part, g.supergraph = "graphql.supergraph", true
-		g.data, subgraphs, err = supergraph(api, s)
-	} else {
-		g.data, err = datagraph.Compile(api, s)
-	}
-	if err != nil {
+	if g.data, err = datagraph.Compile(api, s); err != nil {
 		return nil, err
 	}
-	if err := g.configure(api, subgraphs); err != nil {
+	part := "graphql.engine"
+	if g.supergraph = api.IsSupergraph(); g.supergraph {
+		part = "graphql.supergraph"
+	}
+	if err := g.configure(api); err != nil {
 		return nil, fmt.Errorf("%s: %w", part, err)
 	}
 	return g, nil
 }
 
-// configure gives the library the schema and the sources, which are subgraphs in a
-// supergraph.
-func (g *Graph) configure(api *definition.API, subgraphs map[string]*compose.Metadata) (err error) {
+// configure gives the library the schema and the sources.
+func (g *Graph) configure(api *definition.API) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the planner cannot use the schema: %v", r)
@@ -168,8 +162,8 @@ func (g *Graph) configure(api *definition.API, subgraphs map[string]*compose.Met
 	g.conf = plan.Configuration{Fields: g.fieldConfigurations()}
 	for i, s := range g.data.Sources {
 		compiled := &source{Source: s, graph: g, kind: "data source", timeout: g.engine.timeoutOf(api, s)}
-		if compiled.subgraph = subgraphs[s.Name]; compiled.subgraph != nil {
-			compiled.kind, compiled.oneByOne = "subgraph", api.GraphQL.Supergraph.DisableQueryBatching
+		if s.Subgraph != nil {
+			compiled.kind = "subgraph"
 		}
 		if compiled.headers, err = compileHeaders(api, s.Headers, g.data.Headers); err != nil {
 			return err

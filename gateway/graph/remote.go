@@ -28,7 +28,7 @@ import (
 // dataSources returns what the library knows of a source: a source for each field of a REST
 // source, and one for a GraphQL source or a subgraph.
 func (s *source) dataSources(number int) (all []plan.DataSource, err error) {
-	if s.subgraph != nil {
+	if s.Subgraph != nil {
 		one, err := s.remote(strconv.Itoa(number), s.nodesOf())
 		return []plan.DataSource{one}, err
 	}
@@ -111,7 +111,7 @@ func (s *source) remote(id string, md *plan.DataSourceMetadata) (plan.DataSource
 		return nil, err
 	}
 	var sc *gds.SchemaConfiguration
-	if s.subgraph != nil {
+	if s.Subgraph != nil {
 		sc, err = s.federated()
 	} else {
 		sc, err = gds.NewSchemaConfiguration(schemaText(s.graph.data, s.Source), nil)

@@ -6,7 +6,6 @@ import (
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/ast"
 
 	"github.com/sluicegate/sluice/internal/datagraph"
-	"github.com/sluicegate/sluice/internal/graphql/compose"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 )
 
@@ -18,9 +17,6 @@ type source struct {
 	headers []header
 	timeout time.Duration
 	schema  *ast.Document // the part of the schema that a REST source has
-
-	subgraph *compose.Metadata // nil: it is no subgraph
-	oneByOne bool              // it is asked for one entity at a time
 }
 
 // A shape says what of a response of a REST source is taken, and under which keys: the

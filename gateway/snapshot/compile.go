@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/stream/engine"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/upstream/targets"
+	"github.com/sluicegate/sluice/internal/datagraph"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -128,7 +129,7 @@ func (o *object) nextVersion() *pipeline.Version {
 func (c *Compiler) compile(def *definition.API, shared *sharedStages) (*pipeline.API, error) {
 	o := &object{API: pipeline.API{Definition: def, Meter: c.Meter(def.ID)}}
 	o.Versions = o.versions[:0]
-	composed, err := graph.Composed(def.InForce())
+	composed, err := datagraph.Composed(def.InForce())
 	if err != nil {
 		return nil, fmt.Errorf("api %s: %w", def.ID, err)
 	}
