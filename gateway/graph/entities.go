@@ -17,6 +17,7 @@ import (
 
 // An entityFetch is a request of a plan that asks a subgraph for fields of entities.
 type entityFetch struct {
+	number int        // in the plan
 	path   []string   // of the entities in the response, without indices
 	fields [][]string // that have no value if it fails: its own, then those of requests that need them
 	own    int        // how many of fields are its own
@@ -253,7 +254,7 @@ func (t trip) pass(r *run, b *batch, e *astjson.Value) {
 				if name.Type() == astjson.TypeNumber {
 					note.path = append(note.path, name.GetInt())
 				} else {
-					note.path = append(note.path, string(name.GetStringBytes()))
+					note.path = append(note.path, t.graph.shown(string(name.GetStringBytes())))
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -32,6 +33,11 @@ func (r *run) finish(p *planned, out []byte) []byte {
 	}
 	said := answer.Errors
 	for i := range said {
+		for j, one := range said[i].Path {
+			if name, ok := one.(string); ok {
+				said[i].Path[j] = r.graph.shown(name)
+			}
+		}
 		r.say(&said[i])
 	}
 	var root any
@@ -39,6 +45,9 @@ func (r *run) finish(p *planned, out []byte) []byte {
 	for i := range r.failures {
 		said = append(said, r.failures[i].located(root)...)
 	}
+	slices.SortStableFunc(r.entities, func(a, b *entityError) int { // not in the order of the answers
+		return cmp.Or(cmp.Compare(a.of.number, b.of.number), cmp.Compare(a.at, b.at))
+	})
 	for _, e := range r.entities {
 		said = append(said, e.located(root)...)
 	}

@@ -116,7 +116,8 @@ type Graph struct {
 	sources map[string]*source
 	inputs  map[uint32][]byte
 
-	supergraph bool // the sources are subgraphs
+	fields     map[string]bool // their names, in a supergraph
+	supergraph bool            // the sources are subgraphs
 }
 
 // Compile returns the graph of an API, nil if it is neither a data graph nor a supergraph. A
@@ -141,7 +142,7 @@ func (e *Engine) Compile(api *definition.API) (*Graph, error) {
 	}
 	part := "graphql.engine"
 	if g.supergraph = api.IsSupergraph(); g.supergraph {
-		part = "graphql.supergraph"
+		part, g.fields = "graphql.supergraph", fieldNames(s)
 	}
 	if err := g.configure(api); err != nil {
 		return nil, fmt.Errorf("%s: %w", part, err)

@@ -201,6 +201,9 @@ func (g *Graph) make(source, name []byte, asked map[string]bool) (p *planned) {
 			return &planned{err: errUnplanned}
 		}
 		g.prepare(p)
+		if g.supergraph {
+			g.show(p.plan.Data)
+		}
 	}
 	return p
 }
@@ -264,7 +267,7 @@ func eachFetch(n *resolve.FetchTreeNode, do func(*resolve.FetchItem)) {
 // It returns what there is to know of a request for entities, nil for others.
 func (g *Graph) step(item *resolve.FetchItem) (entities *entityFetch) {
 	to, template := partsOf(item.Fetch)
-	path := pathOf(item)
+	path := g.pathOf(item)
 	switch f := (*to).(type) {
 	case *restFetch:
 		f.path = append(path, f.key)
@@ -272,9 +275,9 @@ func (g *Graph) step(item *resolve.FetchItem) (entities *entityFetch) {
 		if item.Fetch.FetchKind() == resolve.FetchKindSingle {
 			break
 		}
-		entities = &entityFetch{path: path}
+		entities = &entityFetch{number: item.Fetch.Dependencies().FetchID, path: path}
 		for _, key := range entityKeys(operationOf(template)) {
-			entities.fields = append(entities.fields, append(slices.Clip(path), key))
+			entities.fields = append(entities.fields, append(slices.Clip(path), g.shown(key)))
 		}
 		entities.own = len(entities.fields)
 	}
@@ -297,10 +300,10 @@ func partsOf(f resolve.Fetch) (*resolve.DataSource, []resolve.TemplateSegment) {
 }
 
 // pathOf returns the path of the objects that a request is about, without indices.
-func pathOf(item *resolve.FetchItem) (path []string) {
+func (g *Graph) pathOf(item *resolve.FetchItem) (path []string) {
 	for _, one := range item.ResponsePathElements {
 		if one != "@" {
-			path = append(path, one)
+			path = append(path, g.shown(one))
 		}
 	}
 	return path

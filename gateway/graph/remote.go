@@ -29,7 +29,11 @@ import (
 // source, and one for a GraphQL source or a subgraph.
 func (s *source) dataSources(number int) (all []plan.DataSource, err error) {
 	if s.Subgraph != nil {
-		one, err := s.remote(strconv.Itoa(number), s.nodesOf())
+		md, err := s.nodesOf()
+		if err != nil {
+			return nil, err
+		}
+		one, err := s.remote(strconv.Itoa(number), md)
 		return []plan.DataSource{one}, err
 	}
 	below := s.nodes(func(do func(schema.FieldID)) { s.graph.data.Below(s.Source, do) })

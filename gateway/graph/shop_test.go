@@ -4,8 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
+	"maps"
 	"strings"
 	"testing"
 
@@ -55,7 +54,7 @@ var shop = []compose.Subgraph{
 		type Warehouse @key(fields: "id") { id: ID! city: String }`},
 	{Name: "logistics", SDL: `
 		extend type Warehouse @key(fields: "id") { id: ID! @external capacity: Int trucks: [Truck!]! }
-		type Truck { plate: String }
+		type Truck { plate: String load: [Product] }
 		extend type User @key(fields: "email") { email: String! @external parcels: Int }
 		extend type Product @key(fields: "sku brand { name }") { sku: String @external brand: Brand @external pallets: Int }
 		type Brand { name: String country: String }`},
@@ -124,6 +123,9 @@ func shopWorld() (root object, entities map[string][]object) {
 	for _, p := range products {
 		p["reviews"] = of("product", p)
 	}
+	for i, w := range warehouses {
+		w["trucks"].([]any)[0].(object)["load"] = []any{products[i], nil, products[3]}
+	}
 	root = object{
 		"me": users[0], "users": anys(users), "nobody": nil, "reviews": anys(reviews),
 		"user": resolver(func(_, a object) any { return find(users, "id", a["id"]) }), "node": resolver(func(_, a object) any { return find(users, "id", a["id"]) }),
@@ -140,8 +142,13 @@ func shopWorld() (root object, entities map[string][]object) {
 		"things": []any{products[1], object{"__typename": "Service", "upc": "s9", "name": "Repair", "hours": 3}, products[0]},
 		"feed":   []any{reviews[0], products[2], nil, products[1], reviews[3]},
 		"rename": resolver(func(_, a object) any {
-			u, _ := find(users, "id", a["id"]).(object)
-			return object{"__typename": "User", "id": u["id"], "email": u["email"], "name": a["name"]}
+			u, ok := find(users, "id", a["id"]).(object)
+			if !ok {
+				return nil
+			}
+			u = maps.Clone(u)
+			u["name"] = a["name"]
+			return u
 		}),
 		"review": resolver(func(_, a object) any {
 			in := a["input"].(object)
@@ -253,11 +260,4 @@ func (w *world) serve(revision string, api *definition.API, change ...func(*defi
 	if failed := w.Gateway.Apply(&definition.Bundle{Revision: revision, APIs: []*definition.API{api}}); len(failed) > 0 {
 		w.t.Fatal(failed)
 	}
-}
-
-// service returns the address of a service that has all that a supergraph has.
-func service(t testing.TB, made *compose.Supergraph, root object, entities map[string][]object) *httptest.Server {
-	server := httptest.NewServer(http.HandlerFunc(newExecutor(made.SDL, root, entities, nil).ServeHTTP))
-	t.Cleanup(server.Close)
-	return server
 }

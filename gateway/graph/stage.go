@@ -98,7 +98,7 @@ func (g *Graph) explainPlan(root *resolve.FetchTreeNode, f *pipeline.Finding) {
 	}
 	for i, step := range steps {
 		eachFetch(step, func(item *resolve.FetchItem) {
-			source, fields := "the schema", [][]string{pathOf(item)}
+			source, fields := "the schema", [][]string{g.pathOf(item)}
 			to, template := partsOf(item.Fetch)
 			operation := operationOf(template)
 			if info := item.Fetch.FetchInfo(); info != nil && g.sources[info.DataSourceName] != nil {

@@ -91,6 +91,16 @@ func TestFaultsOfSubgraphsAreErrorsWithPaths(t *testing.T) {
 			`{"errors":[{"message":"subgraph \"accounts\": status 503","path":["me"],"extensions":{"serviceName":"accounts"}}],"data":{"me":null,"top":[{"upc":"p0"}]}}`,
 		},
 		{
+			"an alias that is the name of a key", "/inventory", says(500, ""), `{ product(upc: "p1") { upc: inStock sluice_upc: name } top(first: 1) { upc: warehouse { id: capacity } } }`,
+			`{"errors":[{"message":"subgraph \"inventory\": status 500","path":["product","upc"],E},{"message":"subgraph \"inventory\": status 500","path":["top",0,"upc"],E}],` +
+				`"data":{"product":{"upc":null,"sluice_upc":"Product 1"},"top":[{"upc":null}]}}`,
+		},
+		{
+			"an error below an alias that is the name of a key", "/accounts", says(200, `{"data":{"me":{"__typename":"User","id":"1","sluice_email":null}},"errors":[{"message":"bad","path":["me","sluice_email"]}]}`),
+			`{ me { email: name reviews { body } } }`,
+			`{"errors":[{"message":"bad","path":["me","email"],"extensions":{"serviceName":"accounts"}}],"data":{"me":{"email":null,"reviews":[{"body":"text 0"},{"body":"text 3"}]}}}`,
+		},
+		{
 			"an error of a root field", "/accounts", says(200, `{"data":{"me":null},"errors":[{"message":"bad","path":["me"],"extensions":{"serviceName":"x","code":7}}]}`), `{ me { name } top(first: 1) { upc } }`,
 			`{"errors":[{"message":"bad","path":["me"],"extensions":{"code":7,"serviceName":"accounts"}}],"data":{"me":null,"top":[{"upc":"p0"}]}}`,
 		},
