@@ -1,7 +1,7 @@
 package graph
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -21,13 +21,6 @@ type entityFetch struct {
 	path   []string   // of the entities in the response, without indices
 	fields [][]string // that have no value if it fails: its own, then those of requests that need them
 	own    int        // how many of fields are its own
-}
-
-type entitiesKey struct{}
-
-func entitiesOf(ctx context.Context) *entityFetch {
-	f, _ := ctx.Value(entitiesKey{}).(*entityFetch)
-	return f
 }
 
 // An entityError is an error of a request for entities.
@@ -101,43 +94,104 @@ func (r *run) noteEntities(e entityError) {
 
 // join answers a request for entities. Its errors are noted, and not part of the response,
 // because only the whole response has their paths.
-func (t trip) join(r *run, f *entityFetch, sent []byte) ([]byte, error) {
-	request, err := astjson.ParseBytes(sent)
-	if err != nil {
-		return nil, err
-	}
-	asked := request.GetArray("variables", "representations")
+func (f *remoteFetch) join(r *run, sent []byte) ([]byte, error) {
+	asked := representationsOf(sent)
 	if len(asked) > maxObjects {
-		err := t.faultf(r, "there are more than %d entities in a list", maxObjects)
-		r.noteEntities(entityError{of: f, asked: len(asked), at: -1, message: err.Error(), more: t.extensions(nil)})
+		err := f.faultf(r, "there are more than %d entities in a list", maxObjects)
+		r.noteEntities(entityError{of: f.entities, asked: len(asked), at: -1, message: err.Error(), more: f.extensions(nil)})
 		return joined(make([]*astjson.Value, len(asked))), nil
 	}
-	if !t.OneByOne || len(asked) < 2 {
-		body, list := t.entities(r, &batch{fetch: f, asked: asked, of: len(asked)}, sent)
+	if !f.OneByOne || len(asked) < 2 {
+		body, list := f.ask(r, &batch{asked: asked, of: len(asked)}, sent)
 		if body != nil {
 			return body, nil
 		}
 		return joined(list), nil
 	}
+	request, err := astjson.ParseBytes(sent)
+	if err != nil {
+		return nil, err
+	}
 	all := make([]*astjson.Value, len(asked))
 	slots := make(chan struct{}, maxAtOnce)
 	var wait sync.WaitGroup
-	for i := range asked {
-		one := astjson.ArrayValue(nil)
-		one.SetArrayItem(nil, 0, asked[i])
-		request.Get("variables").Set(nil, "representations", one)
+	for i, one := range request.GetArray("variables", "representations") {
+		alone := astjson.ArrayValue(nil)
+		alone.SetArrayItem(nil, 0, one)
+		request.Get("variables").Set(nil, "representations", alone)
 		sent := request.MarshalTo(nil)
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
 			var failed error
 			defer r.recovered(&failed) // its value stays null
-			_, list := t.entities(r, &batch{fetch: f, asked: asked[i : i+1], first: i, of: len(asked)}, sent)
+			_, list := f.ask(r, &batch{asked: asked[i : i+1], first: i, of: len(asked)}, sent)
 			all[i] = list[0]
 		})
 	}
 	wait.Wait()
 	return joined(all), nil
+}
+
+// representationsOf returns the representations of a request for entities.
+func representationsOf(sent []byte) (all [][]byte) {
+	s := jsonscan.New(sent, maxNesting)
+	for s.Object(); s.Member(); {
+		if string(s.Name()) != "variables" {
+			s.Value()
+			continue
+		}
+		for s.Object(); s.Member(); {
+			if string(s.Name()) != "representations" {
+				s.Value()
+				continue
+			}
+			for s.Array(); s.Element(); {
+				all = append(all, s.Value().Raw)
+			}
+		}
+	}
+	return all
+}
+
+// typeOf returns the value of __typename of an object.
+func typeOf(object []byte) (name []byte) {
+	s := jsonscan.New(object, maxNesting)
+	for s.Object(); s.Member(); {
+		typename := string(s.Name()) == schema.Typename
+		if v := s.Value(); typename && v.Kind == jsonscan.String {
+			name = v.Text()
+		}
+	}
+	return name
+}
+
+// areClean reports whether a response has no errors, and the entities that were asked for.
+func areClean(body []byte, asked [][]byte) bool {
+	if !isClean(body) {
+		return false
+	}
+	at := -1
+	s := jsonscan.New(body, maxNesting)
+	for s.Object(); s.Member(); {
+		if string(s.Name()) != "data" {
+			s.Value()
+			continue
+		}
+		for s.Object(); s.Member(); {
+			if string(s.Name()) != "_entities" || s.Kind() != jsonscan.Array || at >= 0 {
+				return false
+			}
+			at = 0
+			for s.Array(); s.Element(); at++ {
+				v := s.Value()
+				if at == len(asked) || v.Kind != jsonscan.Null && (v.Kind != jsonscan.Object || !bytes.Equal(typeOf(v.Raw), typeOf(asked[at]))) {
+					return false
+				}
+			}
+		}
+	}
+	return at == len(asked)
 }
 
 // joined returns a response with entities, nil for those that are not there.
@@ -158,94 +212,87 @@ func joined(list []*astjson.Value) []byte {
 
 // A batch is what one request asks for: some of the entities of a fetch.
 type batch struct {
-	fetch *entityFetch
-	asked []*astjson.Value // the representations
-	first int              // the place of the first among all
-	of    int              // how many there are in all
+	asked [][]byte // the representations
+	first int      // the place of the first among all
+	of    int      // how many there are in all
 }
 
-// entities makes one request for entities, and returns them in order. The body is that of
-// the response if it can be passed on as it is, else nil.
-func (t trip) entities(r *run, b *batch, sent []byte) (body []byte, list []*astjson.Value) {
+// ask makes one request for entities, and returns them in order. The body is that of the
+// response if it can be passed on as it is, else nil.
+func (f *remoteFetch) ask(r *run, b *batch, sent []byte) (body []byte, list []*astjson.Value) {
 	list = make([]*astjson.Value, len(b.asked))
-	out, err := t.post(r, sent)
+	out, err := f.post(r, sent)
 	if err != nil {
-		t.failAll(r, b, err)
+		f.failAll(r, b, err)
 		return nil, list
+	}
+	if out.status < 300 && len(b.asked) == b.of && areClean(out.body, b.asked) {
+		return out.body, list
 	}
 	parsed, err := astjson.ParseBytes(out.body)
 	if err != nil || parsed.Type() != astjson.TypeObject {
-		if err = t.refused(r, out.status); err == nil {
-			err = t.faultf(r, "the response is not one of GraphQL")
-		}
-		t.failAll(r, b, err)
-		return nil, list
+		parsed = astjson.ObjectValue(nil)
 	}
 	errs := parsed.GetArray("errors")
 	for _, e := range errs {
 		r.faults.Add(1)
-		t.pass(r, b, e)
+		f.pass(r, b, e)
 	}
 	got := parsed.Get("data", "_entities")
 	found := got.GetArray()
-	switch err := t.refused(r, out.status); {
+	switch err := f.refused(r, out.status); {
 	case err != nil && len(errs) == 0:
-		t.failAll(r, b, err)
+		f.failAll(r, b, err)
 		return nil, list
 	case (got == nil || got.Type() == astjson.TypeNull) && len(errs) > 0:
 		return nil, list
 	case got == nil || got.Type() != astjson.TypeArray:
-		t.failAll(r, b, t.faultf(r, "the response is not one of GraphQL"))
+		f.failAll(r, b, f.faultf(r, "the response is not one of GraphQL"))
 		return nil, list
 	case len(found) != len(b.asked):
-		t.failAll(r, b, t.faultf(r, "there are %d entities in the response, and %d were asked for", len(found), len(b.asked)))
+		f.failAll(r, b, f.faultf(r, "there are %d entities in the response, and %d were asked for", len(found), len(b.asked)))
 		return nil, list
 	}
-	clean := len(errs) == 0
 	for i, one := range found {
-		if err := t.misfit(r, one, b.asked[i]); err != nil {
-			clean = false
-			r.noteEntities(entityError{of: b.fetch, asked: b.of, at: b.first + i, message: err.Error(), more: t.extensions(nil)})
+		if err := f.misfit(r, one, b.asked[i]); err != nil {
+			r.noteEntities(entityError{of: f.entities, asked: b.of, at: b.first + i, message: err.Error(), more: f.extensions(nil)})
 			continue
 		}
 		list[i] = one
-	}
-	if clean && len(b.asked) == b.of {
-		return out.body, list
 	}
 	return nil, list
 }
 
 // misfit returns why a value is not the entity of a representation, nil if it is, or if
 // there is none.
-func (t trip) misfit(r *run, v, asked *astjson.Value) error {
+func (f *remoteFetch) misfit(r *run, v *astjson.Value, asked []byte) error {
 	switch {
 	case v.Type() == astjson.TypeNull:
 		return nil
 	case v.Type() != astjson.TypeObject:
-		return t.faultf(r, "an entity is no object")
+		return f.faultf(r, "an entity is no object")
 	}
-	is, want := v.Get(schema.Typename), asked.GetStringBytes(schema.Typename)
-	if is == nil || string(is.GetStringBytes()) != string(want) {
-		return t.faultf(r, "an entity is not of the type %s, which was asked for", want)
+	want := typeOf(asked)
+	if string(v.GetStringBytes(schema.Typename)) != string(want) {
+		return f.faultf(r, "an entity is not of the type %s, which was asked for", want)
 	}
 	return nil
 }
 
 // failAll notes that a request has failed.
-func (t trip) failAll(r *run, b *batch, err error) {
+func (f *remoteFetch) failAll(r *run, b *batch, err error) {
 	at := -1
 	if len(b.asked) < b.of {
 		at = b.first
 	}
-	r.noteEntities(entityError{of: b.fetch, asked: b.of, at: at, message: err.Error(), more: t.extensions(nil)})
+	r.noteEntities(entityError{of: f.entities, asked: b.of, at: at, message: err.Error(), more: f.extensions(nil)})
 }
 
 // pass notes an error of a response.
-func (t trip) pass(r *run, b *batch, e *astjson.Value) {
-	note := entityError{of: b.fetch, asked: b.of, at: -1, message: string(e.GetStringBytes("message")), more: t.extensions(e)}
+func (f *remoteFetch) pass(r *run, b *batch, e *astjson.Value) {
+	note := entityError{of: f.entities, asked: b.of, at: -1, message: string(e.GetStringBytes("message")), more: f.extensions(e)}
 	if note.message == "" {
-		note.message = t.faultf(r, "an error without a message").Error()
+		note.message = f.faultf(r, "an error without a message").Error()
 	}
 	if path := e.GetArray("path"); len(path) > 1 && path[1].Type() == astjson.TypeNumber {
 		if i := path[1].GetInt(); i >= 0 && i < len(b.asked) {
@@ -254,7 +301,7 @@ func (t trip) pass(r *run, b *batch, e *astjson.Value) {
 				if name.Type() == astjson.TypeNumber {
 					note.path = append(note.path, name.GetInt())
 				} else {
-					note.path = append(note.path, t.graph.shown(string(name.GetStringBytes())))
+					note.path = append(note.path, f.graph.shown(string(name.GetStringBytes())))
 				}
 			}
 		}

@@ -272,16 +272,16 @@ func (g *Graph) step(item *resolve.FetchItem) (entities *entityFetch) {
 	case *restFetch:
 		f.path = append(path, f.key)
 	case *gds.Source:
-		if item.Fetch.FetchKind() == resolve.FetchKindSingle {
-			break
+		if item.Fetch.FetchKind() != resolve.FetchKindSingle {
+			entities = &entityFetch{number: item.Fetch.Dependencies().FetchID, path: path}
+			for _, key := range entityKeys(operationOf(template)) {
+				entities.fields = append(entities.fields, append(slices.Clip(path), g.shown(key)))
+			}
+			entities.own = len(entities.fields)
 		}
-		entities = &entityFetch{number: item.Fetch.Dependencies().FetchID, path: path}
-		for _, key := range entityKeys(operationOf(template)) {
-			entities.fields = append(entities.fields, append(slices.Clip(path), g.shown(key)))
-		}
-		entities.own = len(entities.fields)
+		*to = &remoteFetch{source: g.sources[item.Fetch.FetchInfo().DataSourceName], entities: entities}
 	}
-	*to = guarded{*to, entities}
+	*to = guarded{*to}
 	return entities
 }
 

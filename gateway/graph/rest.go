@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/jensneuse/abstractlogger"
 	"github.com/wundergraph/astjson"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/ast"
-	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/datasource/httpclient"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/plan"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
 
@@ -223,17 +221,13 @@ func narrowed(s *schema.Schema, among []schema.TypeID, t schema.TypeID) []schema
 
 // A restFetch makes the requests for one selection of a field.
 type restFetch struct {
+	noFiles
 	*restField
 	key    string
 	shape  shape
 	nested bool // the field belongs to an object
 	listed bool // and there may be several of them
 	path   []string
-}
-
-// LoadWithFiles implements resolve.DataSource.
-func (f *restFetch) LoadWithFiles(context.Context, http.Header, []byte, []*httpclient.FileUpload) ([]byte, error) {
-	return nil, fmt.Errorf("files are not supported")
 }
 
 // Load implements resolve.DataSource: it makes a request for each object, and returns their

@@ -56,22 +56,19 @@ func (r *run) recovered(err *error) {
 
 // guarded makes errors of panics in a request: the library makes some on goroutines of its
 // own, where a panic would end the process.
-type guarded struct {
-	resolve.DataSource
-	entities *entityFetch // nil: the request is not one for entities
-}
+type guarded struct{ resolve.DataSource }
 
 // Load implements resolve.DataSource.
 func (g guarded) Load(ctx context.Context, header http.Header, input []byte) (out []byte, err error) {
 	defer runOf(ctx).recovered(&err)
-	if g.entities != nil {
-		ctx = context.WithValue(ctx, entitiesKey{}, g.entities)
-	}
 	return g.DataSource.Load(ctx, header, input)
 }
 
+// noFiles is the part of a resolve.DataSource that is never called.
+type noFiles struct{}
+
 // LoadWithFiles implements resolve.DataSource.
-func (g guarded) LoadWithFiles(context.Context, http.Header, []byte, []*httpclient.FileUpload) ([]byte, error) {
+func (noFiles) LoadWithFiles(context.Context, http.Header, []byte, []*httpclient.FileUpload) ([]byte, error) {
 	return nil, fmt.Errorf("files are not supported")
 }
 

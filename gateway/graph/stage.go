@@ -106,14 +106,13 @@ func (g *Graph) explainPlan(root *resolve.FetchTreeNode, f *pipeline.Finding) {
 				source = s.kind + " " + s.Name
 			}
 			of, _ := (*to).(guarded)
-			rest, _ := of.DataSource.(*restFetch)
-			switch {
-			case rest != nil:
-				fields = [][]string{rest.path}
-			case of.entities != nil:
-				fields = of.entities.fields[:of.entities.own]
-			case operation != "":
-				fields = keysOf(operation)
+			switch of := of.DataSource.(type) {
+			case *restFetch:
+				fields = [][]string{of.path}
+			case *remoteFetch:
+				if fields = keysOf(operation); of.entities != nil {
+					fields = of.entities.fields[:of.entities.own]
+				}
 			}
 			var paths []string
 			for _, one := range fields {
