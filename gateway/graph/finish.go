@@ -2,10 +2,13 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
 )
 
 // emptied matches what stands in selection sets whose fields are all skipped. Within a
@@ -18,7 +21,7 @@ func (r *run) finish(p *planned, out []byte) []byte {
 	if p.text.empties {
 		out = emptied.ReplaceAll(out, nil)
 	}
-	if !bytes.HasPrefix(out, []byte(`{"errors":`)) && len(r.failures) == 0 {
+	if !bytes.HasPrefix(out, []byte(`{"errors":`)) && len(r.failures)+len(r.entities) == 0 {
 		return out
 	}
 	var answer struct {
@@ -30,10 +33,28 @@ func (r *run) finish(p *planned, out []byte) []byte {
 	}
 	said := answer.Errors
 	for i := range said {
+		for j, one := range said[i].Path {
+			if name, ok := one.(string); ok {
+				said[i].Path[j] = r.graph.shown(name)
+			}
+		}
 		r.say(&said[i])
 	}
+	var root any
+	_ = json.Unmarshal(answer.Data, &root) // null where there is none
 	for i := range r.failures {
-		said = append(said, r.failures[i].located(answer.Data)...)
+		said = append(said, r.failures[i].located(root)...)
+	}
+	slices.SortStableFunc(r.entities, func(a, b *entityError) int { // not in the order of the answers
+		return cmp.Or(cmp.Compare(a.of.number, b.of.number), cmp.Compare(a.at, b.at))
+	})
+	for _, e := range r.entities {
+		said = append(said, e.located(root)...)
+	}
+	if r.graph.supergraph {
+		for i := range said {
+			r.attribute(p, &said[i])
+		}
 	}
 	answer.Errors = nil
 	seen := make(map[string]bool)
@@ -57,11 +78,7 @@ func (r *run) finish(p *planned, out []byte) []byte {
 }
 
 // located returns the errors of failures at the nulls of a response.
-func (f *failures) located(data json.RawMessage) (errs []responseError) {
-	var root any
-	if json.Unmarshal(data, &root) != nil {
-		return nil
-	}
+func (f *failures) located(root any) (errs []responseError) {
 	var places [][]any
 	nullsAt(root, f.path, nil, &places)
 	if len(places) == len(f.nulls) {
@@ -126,10 +143,47 @@ func (r *run) say(e *responseError) {
 				e.Message = f.cause()
 			}
 		}
+		for _, other := range r.entities {
+			if other.explains(fieldPath(e.Path)) {
+				e.Message, e.Extensions, other.said = other.message, other.more, true
+			}
+		}
 	case isMisfit(e.Message) && n > 1 && e.Path[n-1] == e.Path[n-2]:
 		e.Path = e.Path[:n-1] // the library has the last name twice
 	case strings.Contains(e.Message, "Subgraph"):
-		e.Message, e.Extensions = strings.ReplaceAll(e.Message, "Subgraph", "data source"), nil
+		kind := "data source"
+		if r.graph.supergraph {
+			kind = "subgraph"
+		}
+		e.Message, e.Extensions = strings.ReplaceAll(e.Message, "Subgraph", kind), nil
+	}
+}
+
+// attribute adds to an error of the library the name of the subgraph that has the field.
+func (r *run) attribute(p *planned, e *responseError) {
+	if e.Extensions != nil || len(e.Path) == 0 {
+		return
+	}
+	var in resolve.Node = p.plan.Data
+	var of *resolve.FieldInfo
+	for _, name := range names(e.Path) {
+		for list, ok := in.(*resolve.Array); ok; list, ok = in.(*resolve.Array) {
+			in = list.Item
+		}
+		object, ok := in.(*resolve.Object)
+		if !ok {
+			break
+		}
+		at := slices.IndexFunc(object.Fields, func(f *resolve.Field) bool { return string(f.Name) == name })
+		if at < 0 {
+			break
+		}
+		in, of = object.Fields[at].Value, object.Fields[at].Info
+	}
+	if of != nil && len(of.Source.Names) > 0 {
+		if s := r.graph.sources[of.Source.Names[0]]; s != nil {
+			e.Extensions = s.extensions(nil)
+		}
 	}
 }
 
@@ -166,12 +220,4 @@ func pathText(path []any) string {
 }
 
 // fieldPath returns a path without the indices of lists.
-func fieldPath(path []any) string {
-	var names []string
-	for _, one := range path {
-		if name, ok := one.(string); ok {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ".")
-}
+func fieldPath(path []any) string { return strings.Join(names(path), ".") }

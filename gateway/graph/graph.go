@@ -1,5 +1,6 @@
-// Package graph answers the operations of data graphs: it asks the data sources of an API
-// for the values of the selected fields, and puts them together.
+// Package graph answers the operations of data graphs and supergraphs: it asks the data
+// sources or subgraphs of an API for the values of the selected fields, and puts them
+// together.
 //
 // Planning and putting together are those of a library, graphql-go-tools, which no other
 // package imports. What reaches it are operations that the GraphQL stage has admitted, as
@@ -62,8 +63,8 @@ func New(o Options) *Engine {
 		MaxConcurrency:               maxResolving,
 		PropagateSubgraphErrors:      true,
 		SubgraphErrorPropagationMode: resolve.SubgraphErrorPropagationModePassThrough,
-		AllowedErrorExtensionFields:  []string{"code"},
-		OmitSubgraphErrorLocations:   true, // they are those of the operation that was sent to the source
+		AllowedErrorExtensionFields:  []string{"code", "serviceName"}, // extensions of errors are made by this package
+		OmitSubgraphErrorLocations:   true,                            // they are those of the operation that was sent to the source
 	})
 	return e
 }
@@ -82,28 +83,34 @@ type Graph struct {
 	conf    plan.Configuration
 	sources map[string]*source
 	inputs  map[uint32][]byte
+
+	fields     map[string]bool // their names, in a supergraph
+	supergraph bool            // the sources are subgraphs
 }
 
-// Compile returns the graph of an API, nil if it is no data graph. The error names what is
-// wrong with the definition.
+// Compile returns the graph of an API, nil if it is neither a data graph nor a supergraph. A
+// supergraph has its schema by datagraph.Composed. The error names what is wrong with the definition.
 func (e *Engine) Compile(api *definition.API, c *Calls) (*Graph, error) {
-	if !api.IsDataGraph() {
+	if !api.IsDataGraph() && !api.IsSupergraph() {
 		return nil, nil
 	}
 	if e == nil {
-		return nil, fmt.Errorf("graphql.execution_mode: data graphs are not served here")
+		return nil, fmt.Errorf("graphql.execution_mode: data graphs and supergraphs are not served here")
 	}
 	s, _, err := schema.LoadServed(api.GraphQL.Schema)
 	if err != nil {
 		return nil, fmt.Errorf("graphql.schema: %w", err)
 	}
-	data, err := datagraph.Compile(api, s)
-	if err != nil {
+	g := &Graph{engine: e, id: e.last.Add(1), api: api.ID, sources: make(map[string]*source), inputs: inputsOf(s)}
+	if g.data, err = datagraph.Compile(api, s); err != nil {
 		return nil, err
 	}
-	g := &Graph{engine: e, id: e.last.Add(1), api: api.ID, data: data, sources: make(map[string]*source), inputs: inputsOf(s)}
+	part := "graphql.engine"
+	if g.supergraph = api.IsSupergraph(); g.supergraph {
+		part, g.fields = "graphql.supergraph", fieldNames(s)
+	}
 	if err := g.configure(api, c); err != nil {
-		return nil, fmt.Errorf("graphql.engine: %w", err)
+		return nil, fmt.Errorf("%s: %w", part, err)
 	}
 	return g, nil
 }
@@ -120,7 +127,10 @@ func (g *Graph) configure(api *definition.API, c *Calls) (err error) {
 	}
 	g.conf = plan.Configuration{Fields: g.fieldConfigurations()}
 	for i, s := range g.data.Sources {
-		compiled := &source{Source: s, graph: g, timeout: timeoutOf(api, s, c.ResponseTimeout)}
+		compiled := &source{Source: s, graph: g, kind: "data source", timeout: timeoutOf(api, s, c.ResponseTimeout)}
+		if s.Subgraph != nil {
+			compiled.kind = "subgraph"
+		}
 		if compiled.headers, err = compileHeaders(api, s.Headers, g.data.Headers); err != nil {
 			return err
 		}
@@ -130,7 +140,7 @@ func (g *Graph) configure(api *definition.API, c *Calls) (err error) {
 		g.sources[s.Name] = compiled
 		more, err := compiled.dataSources(i)
 		if err != nil {
-			return fmt.Errorf("data source %q: %w", s.Name, err)
+			return fmt.Errorf("%s %q: %w", compiled.kind, s.Name, err)
 		}
 		g.conf.DataSources = append(g.conf.DataSources, more...)
 	}

@@ -95,7 +95,7 @@ func (s *source) failed(r *run, err error) error {
 // faultf returns a fault of the source, and counts it.
 func (s *source) faultf(r *run, format string, args ...any) error {
 	r.faults.Add(1)
-	return &fault{fmt.Sprintf("data source %q: ", s.Name) + fmt.Sprintf(format, args...)}
+	return &fault{fmt.Sprintf("%s %q: ", s.kind, s.Name) + fmt.Sprintf(format, args...)}
 }
 
 // refused returns the fault that the status of a response is, nil if it is none.

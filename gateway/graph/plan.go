@@ -12,6 +12,7 @@ import (
 
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/astnormalization"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/astparser"
+	gds "github.com/wundergraph/graphql-go-tools/v2/pkg/engine/datasource/graphql_datasource"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/plan"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/postprocess"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
@@ -35,10 +36,9 @@ type planned struct {
 	conditions []string // variables on whose values the plan depends; nil: this is the plan
 	defaults   map[string]literal
 
-	text  text
-	plan  *resolve.GraphQLResponse
-	steps []string // the requests to sources, in the order of the plan
-	err   error
+	text text
+	plan *resolve.GraphQLResponse
+	err  error
 }
 
 // flights are the operations that are being planned: each is planned once, however many
@@ -160,11 +160,7 @@ var errUnplanned = errors.New("the operation cannot be planned")
 
 // size estimates the memory of a plan, in bytes.
 func (p *planned) size() int {
-	size := 4<<10 + 80*len(p.text.operation) // about what the heap grows by
-	for _, step := range p.steps {
-		size += len(step)
-	}
-	return size
+	return 4<<10 + 80*len(p.text.operation) // about what the heap grows by
 }
 
 // make plans an operation.
@@ -204,7 +200,10 @@ func (g *Graph) make(source, name []byte, asked map[string]bool) (p *planned) {
 			g.engine.opts.Log.Error("an operation of a data graph cannot be planned", "api", g.api, "err", err)
 			return &planned{err: errUnplanned}
 		}
-		p.steps = g.prepare(p)
+		g.prepare(p)
+		if g.supergraph {
+			g.show(p.plan.Data)
+		}
 	}
 	return p
 }
@@ -237,51 +236,75 @@ func (g *Graph) plan(operation string) (*resolve.GraphQLResponse, error) {
 	return found.Response, nil
 }
 
-// prepare tells the requests of a plan where their values are, and returns them as text.
-func (g *Graph) prepare(p *planned) (steps []string) {
-	var visit func(*resolve.FetchTreeNode)
-	visit = func(n *resolve.FetchTreeNode) {
-		if n == nil {
-			return
-		}
-		if n.Item != nil {
-			steps = append(steps, g.step(n.Item))
-		}
-		for _, child := range n.ChildNodes {
-			visit(child)
+// prepare tells the requests of a plan where their values are.
+func (g *Graph) prepare(p *planned) {
+	fetches, needs := make(map[int]*entityFetch), make(map[int][]int)
+	each := func(item *resolve.FetchItem) {
+		id := item.Fetch.Dependencies()
+		needs[id.FetchID] = id.DependsOnFetchIDs
+		if f := g.step(item); f != nil {
+			fetches[id.FetchID] = f
 		}
 	}
-	visit(p.plan.Fetches)
-	return steps
+	eachFetch(p.plan.Fetches, each)
+	link(fetches, needs)
+}
+
+// eachFetch calls do with each request of a plan, in order.
+func eachFetch(n *resolve.FetchTreeNode, do func(*resolve.FetchItem)) {
+	if n == nil {
+		return
+	}
+	if n.Item != nil {
+		do(n.Item)
+	}
+	for _, child := range n.ChildNodes {
+		eachFetch(child, do)
+	}
 }
 
 // step prepares one request of a plan, and guards it: a panic in it would end the process.
-func (g *Graph) step(item *resolve.FetchItem) string {
-	var to *resolve.DataSource
-	switch f := item.Fetch.(type) {
-	case *resolve.SingleFetch:
-		to = &f.DataSource
-	case *resolve.EntityFetch:
-		to = &f.DataSource
-	case *resolve.BatchEntityFetch:
-		to = &f.DataSource
-	default:
-		panic(fmt.Sprintf("a request of the kind %T", item.Fetch))
-	}
-	name := "the schema"
-	if info := item.Fetch.FetchInfo(); info != nil && g.sources[info.DataSourceName] != nil {
-		name = info.DataSourceName
-	}
-	var path []string
-	for _, one := range item.ResponsePathElements {
-		if one != "@" {
-			path = append(path, one)
-		}
-	}
-	if f, ok := (*to).(*restFetch); ok {
+// It returns what there is to know of a request for entities, nil for others.
+func (g *Graph) step(item *resolve.FetchItem) (entities *entityFetch) {
+	to, template := partsOf(item.Fetch)
+	path := g.pathOf(item)
+	switch f := (*to).(type) {
+	case *restFetch:
 		f.path = append(path, f.key)
-		path = f.path
+	case *gds.Source:
+		if item.Fetch.FetchKind() != resolve.FetchKindSingle {
+			entities = &entityFetch{number: item.Fetch.Dependencies().FetchID, path: path}
+			for _, key := range entityKeys(operationOf(template)) {
+				entities.fields = append(entities.fields, append(slices.Clip(path), g.shown(key)))
+			}
+			entities.own = len(entities.fields)
+		}
+		*to = &remoteFetch{source: g.sources[item.Fetch.FetchInfo().DataSourceName], entities: entities}
 	}
 	*to = guarded{*to}
-	return name + ": " + strings.Join(path, ".")
+	return entities
+}
+
+// partsOf returns where a request of a plan has its source, and the template that has what
+// is sent.
+func partsOf(f resolve.Fetch) (*resolve.DataSource, []resolve.TemplateSegment) {
+	switch f := f.(type) {
+	case *resolve.SingleFetch:
+		return &f.DataSource, f.InputTemplate.Segments
+	case *resolve.EntityFetch:
+		return &f.DataSource, f.Input.Header.Segments
+	case *resolve.BatchEntityFetch:
+		return &f.DataSource, f.Input.Header.Segments
+	}
+	panic(fmt.Sprintf("a request of the kind %T", f))
+}
+
+// pathOf returns the path of the objects that a request is about, without indices.
+func (g *Graph) pathOf(item *resolve.FetchItem) (path []string) {
+	for _, one := range item.ResponsePathElements {
+		if one != "@" {
+			path = append(path, g.shown(one))
+		}
+	}
+	return path
 }

@@ -97,7 +97,7 @@ func (panicking) LoadWithFiles(context.Context, http.Header, []byte, []*httpclie
 func TestAPanicOfARequestIsAnError(t *testing.T) {
 	r := &run{graph: newGraph(t, 0)}
 	ctx := context.WithValue(t.Context(), runKey{}, r)
-	if _, err := (guarded{panicking{}}).Load(ctx, nil, nil); err == nil || err.Error() != "an internal error" {
+	if _, err := (guarded{DataSource: panicking{}}).Load(ctx, nil, nil); err == nil || err.Error() != "an internal error" {
 		t.Errorf("got %v", err)
 	}
 }

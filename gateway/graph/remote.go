@@ -1,11 +1,10 @@
 package graph
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/astparser"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/asttransform"
 	gds "github.com/wundergraph/graphql-go-tools/v2/pkg/engine/datasource/graphql_datasource"
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/datasource/httpclient"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/plan"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
 
@@ -25,8 +25,16 @@ import (
 )
 
 // dataSources returns what the library knows of a source: a source for each field of a REST
-// source, and one for a GraphQL source.
+// source, and one for a GraphQL source or a subgraph.
 func (s *source) dataSources(number int) (all []plan.DataSource, err error) {
+	if s.Subgraph != nil {
+		md, err := s.nodesOf()
+		if err != nil {
+			return nil, err
+		}
+		one, err := s.remote(strconv.Itoa(number), md)
+		return []plan.DataSource{one}, err
+	}
 	below := s.nodes(func(do func(schema.FieldID)) { s.graph.data.Below(s.Source, do) })
 	if !s.REST {
 		roots := s.nodes(func(do func(schema.FieldID)) { each(s.Fields, do) })
@@ -99,28 +107,31 @@ func selectionOf(paths [][]string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// remote returns a GraphQL source of the library, which calls the source by trip.
+// remote returns a GraphQL source of the library. It plans: what it would call the source
+// with is replaced by a remoteFetch in every plan.
 func (s *source) remote(id string, md *plan.DataSourceMetadata) (plan.DataSource, error) {
-	factory, err := gds.NewFactory(context.Background(), &http.Client{Transport: trip{s}, CheckRedirect: asItIs}, noSubscriptions{})
+	factory, err := gds.NewFactory(context.Background(), new(http.Client), noSubscriptions{})
 	if err != nil {
 		return nil, err
 	}
-	sc, err := gds.NewSchemaConfiguration(schemaText(s.graph.data, s.Source), nil)
+	var sc *gds.SchemaConfiguration
+	if s.Subgraph != nil {
+		sc, err = s.federated()
+	} else {
+		sc, err = gds.NewSchemaConfiguration(schemaText(s.graph.data, s.Source), nil)
+	}
 	if err != nil {
 		return nil, err
 	}
 	conf, err := gds.NewConfiguration(gds.ConfigurationInput{
 		SchemaConfiguration: sc,
-		Fetch:               &gds.FetchConfiguration{URL: "http://source.invalid/"}, // trip has the address
+		Fetch:               &gds.FetchConfiguration{URL: "http://source.invalid/"}, // remoteFetch has the address
 	})
 	if err != nil {
 		return nil, err
 	}
 	return plan.NewDataSourceConfigurationWithName(id, s.Name, plan.PlannerFactory[gds.Configuration](factory), md, conf)
 }
-
-// asItIs hands redirects out as they are.
-func asItIs(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // noSubscriptions refuses what the GraphQL stage has refused before.
 type noSubscriptions struct{}
@@ -130,68 +141,121 @@ func (noSubscriptions) Subscribe(*resolve.Context, gds.GraphQLSubscriptionOption
 	return errors.New("subscriptions are not supported")
 }
 
-// A trip calls a GraphQL source. Every failure is a GraphQL response with errors that have
-// the paths of the root fields.
-type trip struct{ *source }
+// A remoteFetch sends an operation to a GraphQL source or a subgraph. Every failure is a
+// response of GraphQL with errors that have the paths of the root fields.
+type remoteFetch struct {
+	noFiles
+	*source
+	entities *entityFetch // nil: it is not one for entities
+}
 
-// RoundTrip implements http.RoundTripper.
-func (t trip) RoundTrip(req *http.Request) (resp *http.Response, err error) {
-	r := runOf(req.Context())
-	var body []byte
-	defer func() { resp, err = t.answer(req, body, err), nil }()
+// Load implements resolve.DataSource.
+func (f *remoteFetch) Load(ctx context.Context, _ http.Header, input []byte) ([]byte, error) {
+	r := runOf(ctx)
+	sent := sentOf(input)
+	body, err := f.load(r, sent)
+	if err != nil {
+		return append(appendErrors([]byte(`{"data":null,"errors":`), err.Error(), rootKeys(sent), f.extensions(nil)), '}'), nil
+	}
+	return body, nil
+}
+
+func (f *remoteFetch) load(r *run, sent []byte) (body []byte, err error) {
 	defer r.recovered(&err)
-	sent, err := io.ReadAll(req.Body)
+	if f.entities != nil {
+		return f.join(r, sent)
+	}
+	out, err := f.post(r, sent)
 	if err != nil {
 		return nil, err
 	}
-	header := t.headersFor(r.ex, nil)
+	return f.checked(r, out, sent)
+}
+
+// maxNesting bounds the nesting of JSON that is scanned. What is nested deeper is parsed.
+const maxNesting = 500
+
+// sentOf returns the request that the library has put together: the member body, without
+// variables that the client has not set.
+func sentOf(input []byte) (body []byte) {
+	var undefined []byte
+	s := jsonscan.New(input, maxNesting)
+	for s.Object(); s.Member(); {
+		switch name := string(s.Name()); name {
+		case "body":
+			body = s.Value().Raw
+		case httpclient.UNDEFINED_VARIABLES:
+			undefined = s.Value().Raw
+		default:
+			s.Value()
+		}
+	}
+	if undefined == nil {
+		return body
+	}
+	request, err := astjson.ParseBytes(body)
+	unset, failed := astjson.ParseBytes(undefined)
+	if err != nil || failed != nil {
+		return body
+	}
+	variables := request.Get("variables")
+	for _, name := range unset.GetArray() {
+		if name := string(name.GetStringBytes()); variables.Exists(name) && variables.Get(name).Type() == astjson.TypeNull {
+			variables.Del(name)
+		}
+	}
+	return request.MarshalTo(nil)
+}
+
+// post sends an operation.
+func (f *remoteFetch) post(r *run, sent []byte) (outcome, error) {
+	header := f.headersFor(r.ex, nil)
 	header["Accept"], header["Content-Type"] = graphQLTypes, jsonTypes
-	out, err := t.call(r, http.MethodPost, t.Config.URL, header, sent)
-	if err != nil {
-		body = sent
-		return nil, err
-	}
-	if body, err = t.checked(r, out, sent); err != nil {
-		body = sent
-	}
-	return nil, err
+	return f.call(r, http.MethodPost, f.Config.URL, header, sent)
 }
 
 var graphQLTypes = []string{"application/graphql-response+json, application/json"}
 
-// answer returns a response for the library: a body, or an error in its form for the
-// operation that was sent.
-func (t trip) answer(req *http.Request, body []byte, err error) *http.Response {
-	if err != nil {
-		keys := rootKeys(body)
-		body = append(appendErrors([]byte(`{"data":null,"errors":`), err.Error(), keys), '}')
-	}
-	return &http.Response{
-		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
-		Header: make(http.Header), Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
-	}
-}
-
 // checked returns the body of a response if it is one of GraphQL. A status above 299 is a
 // fault unless the body says more.
-func (t trip) checked(r *run, out outcome, sent []byte) ([]byte, error) {
+func (f *remoteFetch) checked(r *run, out outcome, sent []byte) ([]byte, error) {
+	if out.status < 300 && isClean(out.body) {
+		return out.body, nil
+	}
 	parsed, err := astjson.ParseBytes(out.body)
 	whole := err == nil && parsed.Type() == astjson.TypeObject
 	failed := whole && parsed.Exists("errors") && len(parsed.GetArray("errors")) > 0
-	switch refused := t.refused(r, out.status); {
+	switch refused := f.refused(r, out.status); {
 	case refused != nil && !failed:
 		return nil, refused
 	case !whole || !failed && parsed.Get("data").Type() != astjson.TypeObject:
-		return nil, t.faultf(r, "the response is not one of GraphQL")
+		return nil, f.faultf(r, "the response is not one of GraphQL")
 	case !failed:
 		return out.body, nil
 	}
 	r.faults.Add(1)
-	return t.placed(parsed, sent), nil
+	return f.placed(parsed, sent), nil
+}
+
+// isClean reports whether a response has data, each member once, and no errors.
+func isClean(body []byte) bool {
+	data := false
+	s := jsonscan.New(body, maxNesting)
+	for s.Object(); s.Member(); {
+		name, kind := s.Name(), s.Kind()
+		switch {
+		case jsonscan.Equal(name, "data") && kind == jsonscan.Object && !data:
+			data = true
+		case jsonscan.Equal(name, "data") || jsonscan.Equal(name, "errors"):
+			return false
+		}
+		s.Value()
+	}
+	return s.End() && data
 }
 
 // placed gives errors without a path that of the root field, or those of all.
-func (t trip) placed(parsed *astjson.Value, sent []byte) []byte {
+func (f *remoteFetch) placed(parsed *astjson.Value, sent []byte) []byte {
 	keys := rootKeys(sent)
 	b := []byte(`{"data":`)
 	if d := parsed.Get("data"); d != nil && d.Type() == astjson.TypeObject {
@@ -205,15 +269,18 @@ func (t trip) placed(parsed *astjson.Value, sent []byte) []byte {
 			b = append(b, ',')
 		}
 		if one.Type() != astjson.TypeObject || one.Get("message").Type() != astjson.TypeString {
-			inner := appendErrors(nil, fmt.Sprintf("data source %q: an error without a message", t.Name), keys)
+			inner := appendErrors(nil, fmt.Sprintf("%s %q: an error without a message", f.kind, f.Name), keys, f.extensions(nil))
 			b = append(b, inner[1:len(inner)-1]...)
 			continue
 		}
+		more := f.extensions(one)
 		if p := one.Get("path"); p != nil && p.Type() == astjson.TypeArray {
-			b = one.MarshalTo(b)
+			b = jsonscan.AppendString(append(b, `{"message":`...), one.GetStringBytes("message"))
+			b = appendExtensions(p.MarshalTo(append(b, `,"path":`...)), more)
+			b = append(b, '}')
 			continue
 		}
-		inner := appendErrors(nil, string(one.GetStringBytes("message")), keys)
+		inner := appendErrors(nil, string(one.GetStringBytes("message")), keys, more)
 		b = append(b, inner[1:len(inner)-1]...)
 	}
 	return append(b, `]}`...)
@@ -225,8 +292,13 @@ func rootKeys(request []byte) (keys [][]string) {
 	if err != nil {
 		return nil
 	}
+	return keysOf(string(parsed.GetStringBytes("query")))
+}
+
+// keysOf returns the response keys of the root fields of an operation, as paths.
+func keysOf(operation string) (keys [][]string) {
 	var doc syntax.Document
-	if syntax.Parse(&doc, parsed.GetStringBytes("query"), syntax.Limits{}) != nil || len(doc.Operations) == 0 {
+	if syntax.Parse(&doc, []byte(operation), syntax.Limits{}) != nil || len(doc.Operations) == 0 {
 		return nil
 	}
 	set := doc.Operations[0].Selections
@@ -239,7 +311,7 @@ func rootKeys(request []byte) (keys [][]string) {
 }
 
 // appendErrors appends an array with the error for each path.
-func appendErrors(b []byte, message string, paths [][]string) []byte {
+func appendErrors(b []byte, message string, paths [][]string, extensions json.RawMessage) []byte {
 	if len(paths) == 0 {
 		paths = [][]string{nil}
 	}
@@ -260,9 +332,16 @@ func appendErrors(b []byte, message string, paths [][]string) []byte {
 		if len(path) > 0 {
 			b = append(b, ']')
 		}
-		b = append(b, '}')
+		b = append(appendExtensions(b, extensions), '}')
 	}
 	return append(b, ']')
+}
+
+func appendExtensions(b []byte, extensions json.RawMessage) []byte {
+	if extensions == nil {
+		return b
+	}
+	return append(append(b, `,"extensions":`...), extensions...)
 }
 
 // schemaText prints the schema of a graph, or the part of it that a source has.

@@ -103,7 +103,7 @@ func TestTheGraphQLStageIsTheGate(t *testing.T) {
 	}{
 		{`{"query":"{ nope }"}`, 400, "nope"},
 		{`{"query":"{ a: __typename b: __typename c: __typename }"}`, 403, ""},
-		{`{"query":"subscription { changed { id } }"}`, 400, "Subscriptions of data graphs are not supported"},
+		{`{"query":"subscription { changed { id } }"}`, 400, "Subscriptions of data graphs and supergraphs are not supported"},
 		{`[{"query":"{ __typename }"},{"query":"{ weather(city: \"Ulm\") { city } }"}]`, 200, `[{"data":{"__typename":"Query"}},{"data":{"weather":{"city":"Ulm"}}}]`},
 	} {
 		if status, got := w.post(c.body, nil); status != c.status || !strings.Contains(got, c.want) {

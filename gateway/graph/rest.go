@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"github.com/jensneuse/abstractlogger"
 	"github.com/wundergraph/astjson"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/ast"
-	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/datasource/httpclient"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/plan"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
 
@@ -220,17 +218,13 @@ func narrowed(s *schema.Schema, among []schema.TypeID, t schema.TypeID) []schema
 
 // A restFetch makes the requests for one selection of a field.
 type restFetch struct {
+	noFiles
 	*restField
 	key    string
 	shape  shape
 	nested bool // the field belongs to an object
 	listed bool // and there may be several of them
 	path   []string
-}
-
-// LoadWithFiles implements resolve.DataSource.
-func (f *restFetch) LoadWithFiles(context.Context, http.Header, []byte, []*httpclient.FileUpload) ([]byte, error) {
-	return nil, fmt.Errorf("files are not supported")
 }
 
 // Load implements resolve.DataSource: it makes a request for each object, and returns their
@@ -253,7 +247,7 @@ func (f *restFetch) root(r *run, v *values) []byte {
 	sh := shaper{schema: f.graph.data.Schema, out: []byte(`{"data":{` + strconv.Quote(f.key) + `:`)}
 	if err := f.one(r, v, &sh); err != nil {
 		sh.out = append(sh.out, `null},"errors":`...)
-		return append(appendErrors(sh.out, err.Error(), [][]string{{f.key}}), '}')
+		return append(appendErrors(sh.out, err.Error(), [][]string{{f.key}}, nil), '}')
 	}
 	return append(sh.out, `}}`...)
 }
@@ -262,7 +256,7 @@ func (f *restFetch) root(r *run, v *values) []byte {
 func (f *restFetch) objects(r *run, arguments *astjson.Value, objects []*astjson.Value) []byte {
 	if len(objects) > maxObjects {
 		err := f.faultf(r, "the list has more than %d objects", maxObjects)
-		return append(appendErrors([]byte(`{"data":null,"errors":`), err.Error(), [][]string{f.path}), '}')
+		return append(appendErrors([]byte(`{"data":null,"errors":`), err.Error(), [][]string{f.path}, nil), '}')
 	}
 	type part struct {
 		out []byte

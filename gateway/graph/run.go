@@ -30,6 +30,7 @@ type run struct {
 	mu       sync.Mutex
 	failures []failures
 	called   called
+	entities []*entityError
 }
 
 // called is what the requests to sources came to.
@@ -120,8 +121,11 @@ func (g guarded) Load(ctx context.Context, header http.Header, input []byte) (ou
 	return g.DataSource.Load(ctx, header, input)
 }
 
+// noFiles is the part of a resolve.DataSource that is never called.
+type noFiles struct{}
+
 // LoadWithFiles implements resolve.DataSource.
-func (g guarded) LoadWithFiles(context.Context, http.Header, []byte, []*httpclient.FileUpload) ([]byte, error) {
+func (noFiles) LoadWithFiles(context.Context, http.Header, []byte, []*httpclient.FileUpload) ([]byte, error) {
 	return nil, fmt.Errorf("files are not supported")
 }
 

@@ -10,10 +10,11 @@ import (
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 )
 
-// A source is a data source that is compiled for an API.
+// A source is a data source or a subgraph that is compiled for an API.
 type source struct {
 	*datagraph.Source
 	graph   *Graph
+	kind    string // in errors
 	headers []header
 	timeout time.Duration
 	origin  string // scheme and host of all requests

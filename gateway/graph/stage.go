@@ -1,8 +1,11 @@
 package graph
 
 import (
+	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/stage/graphql/request"
@@ -60,8 +63,16 @@ func (g *Graph) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	return pipeline.Answered
 }
 
-// Explain implements pipeline.Explainer: it says which sources would be asked for what. It
-// plans anew, as explanations leave caches alone.
+// Explain implements pipeline.Explainer: it says which sources would be asked for what, by a
+// fact for each request:
+//
+//   - Rule names the source: "data source users", "subgraph users".
+//   - Value has the paths of the fields: "me.name, me.id".
+//   - Seen is the operation that a GraphQL source or a subgraph is sent.
+//   - From is the place in the order: requests of "step 1" are sent at the same time, those
+//     of "step 2" when all of them are answered.
+//
+// It plans anew, as explanations leave caches alone.
 func (g *Graph) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 	var d request.Decoder
 	list, _, refused := asked(ex, &d)
@@ -75,13 +86,46 @@ func (g *Graph) Explain(ex *pipeline.Exchange, f *pipeline.Finding) {
 		if p.conditions != nil && err == nil {
 			p = g.make(r.Query, r.Operation, p.valuesOf(given))
 		}
-		for _, step := range p.steps {
-			source, path, _ := strings.Cut(step, ": ")
-			f.Fact("data source "+source, path, "", "the definition")
+		if f.Said = "answered from data sources"; g.supergraph {
+			f.Said = "answered from subgraphs"
 		}
-		if f.Said = "answered from data sources"; p.err != nil {
+		if p.err != nil {
 			f.Said = p.err.Error()
+		} else if p.plan != nil {
+			g.explainPlan(p.plan.Fetches, f)
 		}
+	}
+}
+
+func (g *Graph) explainPlan(root *resolve.FetchTreeNode, f *pipeline.Finding) {
+	steps := []*resolve.FetchTreeNode{root}
+	if root != nil && root.Kind == resolve.FetchTreeNodeKindSequence {
+		steps = root.ChildNodes
+	}
+	for i, step := range steps {
+		eachFetch(step, func(item *resolve.FetchItem) {
+			source, fields := "the schema", [][]string{g.pathOf(item)}
+			to, template := partsOf(item.Fetch)
+			operation := operationOf(template)
+			if info := item.Fetch.FetchInfo(); info != nil && g.sources[info.DataSourceName] != nil {
+				s := g.sources[info.DataSourceName]
+				source = s.kind + " " + s.Name
+			}
+			of, _ := (*to).(guarded)
+			switch of := of.DataSource.(type) {
+			case *restFetch:
+				fields = [][]string{of.path}
+			case *remoteFetch:
+				if fields = keysOf(operation); of.entities != nil {
+					fields = of.entities.fields[:of.entities.own]
+				}
+			}
+			var paths []string
+			for _, one := range fields {
+				paths = append(paths, strings.Join(one, "."))
+			}
+			f.Fact(source, strings.Join(paths, ", "), operation, fmt.Sprint("step ", i+1))
+		})
 	}
 }
 
@@ -103,7 +147,7 @@ func asked(ex *pipeline.Exchange, d *request.Decoder) (list []request.Request, b
 }
 
 var noOptions = func() *pipeline.Rejection {
-	r := request.Refusal(pipeline.ReasonMethodNotAllowed, 405, "A data graph has no upstream that answers OPTIONS; use POST, or GET for queries.")
+	r := request.Refusal(pipeline.ReasonMethodNotAllowed, 405, "The API has no upstream that answers OPTIONS; use POST, or GET for queries.")
 	r.Allow = "GET, HEAD, POST"
 	return r
 }()

@@ -1,8 +1,12 @@
 package graph
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
 
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/syntax"
@@ -12,6 +16,40 @@ import (
 // emptySet is the response key of what stands in a selection set whose fields are all
 // skipped: GraphQL has no empty selection sets.
 const emptySet = "__sluice_empty"
+
+// keyPrefix is what response keys of supergraphs get that would be in the way of the fields
+// that subgraphs need beside those that the client selects: { user { id: name } }.
+const keyPrefix = "sluice_"
+
+// fieldNames returns the names of all fields of composite types.
+func fieldNames(s *schema.Schema) map[string]bool {
+	all := map[string]bool{schema.Typename: true}
+	for i := range s.Fields {
+		all[s.Fields[i].Name] = true
+	}
+	return all
+}
+
+// shown returns a response key as clients know it.
+func (g *Graph) shown(key string) string {
+	if !g.supergraph {
+		return key
+	}
+	return strings.TrimPrefix(key, keyPrefix)
+}
+
+// show has a plan give values the response keys that clients know.
+func (g *Graph) show(n resolve.Node) {
+	switch n := n.(type) {
+	case *resolve.Array:
+		g.show(n.Item)
+	case *resolve.Object:
+		for _, f := range n.Fields {
+			f.Name = []byte(g.shown(string(f.Name)))
+			g.show(f.Value)
+		}
+	}
+}
 
 // A text is an operation as the planner gets it: without fragments that have names, without
 // directives, and with a variable of its own for each argument. The planner's own ways to
@@ -33,6 +71,7 @@ type argument struct {
 type printer struct {
 	schema   *schema.Schema
 	doc      *syntax.Document
+	taken    map[string]bool // response keys that only fields of these names may have; nil: none
 	asked    map[string]bool // values of the variables that directives name; absent: false
 	names    map[string]string
 	inputs   map[uint32][]byte  // defaults of arguments as JSON, by their place in the schema
@@ -80,7 +119,7 @@ func defaultsOf(doc *syntax.Document, op *syntax.Operation) map[string]literal {
 // printText prints an operation.
 func (g *Graph) printText(doc *syntax.Document, op *syntax.Operation, asked map[string]bool) text {
 	s := g.data.Schema
-	p := printer{schema: s, doc: doc, asked: asked, names: make(map[string]string), inputs: g.inputs, defaults: defaultsOf(doc, op)}
+	p := printer{schema: s, doc: doc, taken: g.fields, asked: asked, names: make(map[string]string), inputs: g.inputs, defaults: defaultsOf(doc, op)}
 	root := s.Query
 	if op.Kind == syntax.Mutation {
 		root = s.Mutation
@@ -152,10 +191,12 @@ func (p *printer) field(sel *syntax.Selection, parent schema.TypeID) {
 	if p.out[len(p.out)-1] != '{' {
 		p.out = append(p.out, ' ')
 	}
-	if sel.Alias.End > 0 {
-		p.out = append(append(p.out, p.doc.Bytes(sel.Alias)...), ':')
+	name, key := p.doc.Bytes(sel.Name), p.doc.Bytes(sel.ResponseKey())
+	if p.taken != nil && (string(key) != string(name) && p.taken[string(key)] || bytes.HasPrefix(key, []byte(keyPrefix))) {
+		p.out = append(append(append(p.out, keyPrefix...), key...), ':')
+	} else if sel.Alias.End > 0 {
+		p.out = append(append(p.out, key...), ':')
 	}
-	name := p.doc.Bytes(sel.Name)
 	p.out = append(p.out, name...)
 	f, ok := p.schema.FieldNamed(parent, name)
 	if !ok { // __typename

@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/stream/engine"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/gateway/upstream/targets"
+	"github.com/sluicegate/sluice/internal/datagraph"
 	"github.com/sluicegate/sluice/internal/definition"
 )
 
@@ -41,7 +42,7 @@ type Stages struct {
 	Versions version.Options
 	Tunnels  *tunnels.Registry // nil: connections that leave HTTP are not checked again
 	Streams  *engine.Engine    // nil: event streams are not enabled
-	Graphs   *graph.Engine     // nil: data graphs are not served
+	Graphs   *graph.Engine     // nil: data graphs and supergraphs are not served
 	Meter    func(api string) pipeline.Meter
 
 	Certificates clientcert.Certificates // that definitions name; nil: there are none
@@ -96,7 +97,7 @@ type compilation struct {
 	phase   phase               // of the list that is compiled
 	shed    pipeline.Stage      // sheds the calls of all versions: an API has one share
 	streams *engine.Stage       // of all versions; nil: the API has an upstream
-	graph   *graph.Graph        // of all versions; nil: the API is no data graph
+	graph   *graph.Graph        // of all versions; nil: the API is no data graph and no supergraph
 	slots   []pipeline.CompiledStage
 
 	// Stages of the last request list that other stages need; nil: the list has none.
@@ -128,7 +129,11 @@ func (o *object) nextVersion() *pipeline.Version {
 func (c *Compiler) compile(def *definition.API, shared *sharedStages) (*pipeline.API, error) {
 	o := &object{API: pipeline.API{Definition: def, Meter: c.Meter(def.ID)}}
 	o.Versions = o.versions[:0]
-	one := &compilation{Compiler: c, shared: shared, def: def.InForce(), shed: c.Overload.Compile(&o.shed, def), slots: o.slots[:0]}
+	composed, err := datagraph.Composed(def.InForce())
+	if err != nil {
+		return nil, fmt.Errorf("api %s: %w", def.ID, err)
+	}
+	one := &compilation{Compiler: c, shared: shared, def: composed, shed: c.Overload.Compile(&o.shed, def), slots: o.slots[:0]}
 	if err := one.api(o); err != nil {
 		return nil, fmt.Errorf("api %s: %w", def.ID, err)
 	}
@@ -235,7 +240,7 @@ func (c *compilation) compileVersion(v *pipeline.Version) (err error) {
 }
 
 // forward compiles what answers the calls of a version that all stages let pass: the event
-// streams of the API, its data graph, or its upstreams.
+// streams of the API, its data graph or supergraph, or its upstreams.
 func (c *compilation) forward(v *pipeline.Version) (*alternates, error) {
 	if c.streams != nil {
 		v.Upstream, v.Forward = c.streams, c.streams

@@ -16,7 +16,6 @@ import (
 	"github.com/sluicegate/sluice/internal/declarative"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/graphql/change"
-	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/sdl"
 )
 
@@ -265,14 +264,22 @@ func readBounded(path string, most int64) ([]byte, error) {
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil // a byte order mark, as some editors write
 }
 
+func lacksSDL(m definition.GraphQLMember) bool { return strings.TrimSpace(m.SDL) == "" }
+
 // graphQL checks the schema of an API, and by it the operations that the definition
 // holds. Lines and columns are those of the schema or operation, which is one string in
 // the file.
 func (v *fileChecks) graphQL(path string, api *definition.API) {
-	if !api.IsGraphQL() || api.IsSupergraph() && api.LacksSchema() { // the admin composes it
+	if !api.IsGraphQL() || api.IsSupergraph() && slices.ContainsFunc(api.GraphQL.Supergraph.Subgraphs, lacksSDL) {
+		return // the admin composes what has no schema yet
+	}
+	s, err := change.Schema(api)
+	if wrong, ok := errors.AsType[*definition.Problems](err); ok {
+		for _, p := range *wrong {
+			v.add(path, p.Path, "%s", p.Message)
+		}
 		return
 	}
-	s, err := schema.Load(api.GraphQL.Schema)
 	if wrong, ok := errors.AsType[*sdl.Errors](err); ok {
 		for _, p := range wrong.Problems {
 			v.add(path, fmt.Sprintf("%s:%d:%d", definition.SchemaPath, p.Location.Line, p.Location.Column), "%s", p.Message)

@@ -9,10 +9,11 @@ import (
 
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/definition/object"
+	"github.com/sluicegate/sluice/internal/graphql/compose"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 )
 
-// A Graph is the data graph of an API. It is immutable.
+// A Graph is the data graph or supergraph of an API. It is immutable.
 type Graph struct {
 	Schema  *schema.Schema
 	Sources []*Source
@@ -22,7 +23,7 @@ type Graph struct {
 	mappings map[schema.FieldID]Mapping
 }
 
-// A Source is a data source.
+// A Source is a data source, or a subgraph: a GraphQL source whose Fields are nil.
 type Source struct {
 	Name   string
 	Config *definition.GraphQLSourceConfig
@@ -36,6 +37,10 @@ type Source struct {
 	Headers []Named // of a GraphQL source as well
 
 	Needs [][]string // paths of the fields of the object that requests are made of, each once
+
+	// Of a subgraph.
+	Subgraph *compose.Metadata // nil: it is no subgraph
+	OneByOne bool              // it is asked for one entity at a time
 }
 
 // A Named is a template with a name: a header or a parameter.
@@ -95,9 +100,13 @@ func (g *Graph) Below(s *Source, do func(schema.FieldID)) {
 	}
 }
 
-// Compile reads the data graph of a definition whose engine is valid by itself. The error
-// is a *definition.Problems with everything that does not fit the schema.
+// Compile reads the data graph or supergraph of a definition that is valid by itself. The
+// error is a *definition.Problems with everything that does not fit the schema, or because
+// of which subgraphs cannot be composed.
 func Compile(api *definition.API, s *schema.Schema) (*Graph, error) {
+	if api.IsSupergraph() {
+		return compileSupergraph(api, s)
+	}
 	c := compiler{engine: api.GraphQL.Engine, graph: &Graph{
 		Schema: s, owners: make(map[schema.FieldID]*Source), mappings: make(map[schema.FieldID]Mapping),
 	}}

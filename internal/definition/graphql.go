@@ -21,7 +21,7 @@ const (
 type GraphQL struct {
 	// Whether calls of the API are GraphQL operations.
 	Enabled bool `json:"enabled,omitempty"`
-	// proxyOnly: operations are checked and go to the upstream. executionEngine: they are checked and answered with what the data sources of engine have. subgraph: like proxyOnly, for an API that supergraphs use; it is internal unless internal is false. No other mode is supported.
+	// proxyOnly: operations are checked and go to the upstream. executionEngine: they are checked and answered with what the data sources of engine have. subgraph: like proxyOnly, for an API that supergraphs use; it is internal unless internal is false. supergraph: operations are checked and answered with what the subgraphs of supergraph have. No other mode is supported.
 	ExecutionMode string `json:"execution_mode,omitempty"`
 	// Version of the engine of comparable gateways, without effect.
 	Version string `json:"version,omitempty"`

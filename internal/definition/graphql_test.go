@@ -65,7 +65,7 @@ func TestGraphQLProblemsSayWhatWouldBeRight(t *testing.T) {
 func TestAGraphQLAPINeedsItsModeAndSchema(t *testing.T) {
 	for _, c := range []struct{ part, want string }{
 		{`{"enabled": true, "schema": "x"}`, `graphql.execution_mode: is not set, which asks for a feature that this release does not have: GraphQL engine 1; set it to "proxyOnly"`},
-		{`{"enabled": true, "schema": "x", "execution_mode": "proxy"}`, `graphql.execution_mode: must be "proxyOnly", "executionEngine" or "subgraph"`},
+		{`{"enabled": true, "schema": "x", "execution_mode": "proxy"}`, `graphql.execution_mode: must be "proxyOnly", "executionEngine", "subgraph" or "supergraph"`},
 		{`{"enabled": true, "schema": " \n", "execution_mode": "proxyOnly"}`, SchemaPath + ": is required: the schema of the upstream in SDL, such as type Query { a: Int }"},
 	} {
 		if got := problemsOf(t, "api", plainAPI+`, "graphql": `+c.part+`}`); len(got) != 1 || got[0] != c.want {

@@ -55,7 +55,7 @@ func (a *API) Validate() error {
 	p.checkStreams(a)
 	p.checkObject(documentMember, a.OpenAPIDocument())
 	p.checkGraphQL(a.GraphQL)
-	p.checkDataGraph(a)
+	p.checkGraph(a)
 	p.checkFeatures(a)
 	return p.err()
 }

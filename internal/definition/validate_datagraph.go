@@ -16,23 +16,33 @@ const (
 
 const enginePath = "graphql.engine"
 
-// checkDataGraph checks what a data graph excludes, and its sources as far as that needs no
-// schema.
+// checkGraph checks what an API excludes that answers operations itself.
+func (p *Problems) checkGraph(a *API) {
+	kind, headers, services := "data graph", "graphql.engine.global_headers, or headers of a data source", "data sources"
+	switch {
+	case a.IsSupergraph():
+		kind, headers, services = "supergraph", "graphql.supergraph.global_headers, or headers of a subgraph", "subgraphs"
+	case !a.IsDataGraph():
+		return
+	}
+	if s := a.GraphQL.SchemaSync; s != nil && s.Interval > 0 {
+		p.addf("graphql.schema_sync.interval", "must be 0: a %s has no upstream that has its schema", kind)
+	}
+	if proxy := a.GraphQL.Proxy; proxy != nil && len(proxy.RequestHeaders)+len(proxy.RequestHeadersRewrite) > 0 {
+		p.addf("graphql.proxy.request_headers", "must be empty in a %s; write %s", kind, headers)
+	}
+	for _, at := range a.upstreamRules() {
+		p.addf(at, "must be left out of a %s, whose %s have addresses, headers and time-outs of their own", kind, services)
+	}
+	p.checkDataGraph(a)
+}
+
+// checkDataGraph checks the sources of a data graph as far as that needs no schema.
 func (p *Problems) checkDataGraph(a *API) {
 	if !a.IsDataGraph() {
 		return
 	}
-	g := a.GraphQL
-	if g.SchemaSync != nil && g.SchemaSync.Interval > 0 {
-		p.addf("graphql.schema_sync.interval", "must be 0: a data graph has no upstream that has its schema")
-	}
-	if proxy := g.Proxy; proxy != nil && len(proxy.RequestHeaders)+len(proxy.RequestHeadersRewrite) > 0 {
-		p.addf("graphql.proxy.request_headers", "must be empty in a data graph; write graphql.engine.global_headers, or headers of a data source")
-	}
-	for _, at := range a.upstreamRules() {
-		p.addf(at, "must be left out of a data graph, whose data sources have addresses, headers and time-outs of their own")
-	}
-	e := g.Engine
+	e := a.GraphQL.Engine
 	if e == nil || len(e.DataSources) == 0 {
 		p.addf(enginePath+".data_sources", "is required: the services that have the values of fields")
 		return

@@ -66,7 +66,7 @@ func (p *Problems) checkMode(mode string) {
 		const old = "GraphQL engine 1"
 		p.add(Problem{Path: path, Feature: old, Weight: RouteWeight, Message: `is not set, which asks for a feature that this release does not have: ` + old + `; set it to "proxyOnly"`})
 	default:
-		p.addf(path, `must be "proxyOnly", "executionEngine" or "subgraph"`)
+		p.addf(path, `must be "proxyOnly", "executionEngine", "subgraph" or "supergraph"`)
 	}
 }
 

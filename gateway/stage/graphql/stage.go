@@ -20,7 +20,7 @@ type Stage struct {
 	documents  documents
 	socket     socket
 	streams    streams
-	unstreamed bool          // subscriptions are refused: the API is a data graph
+	unstreamed bool          // subscriptions are refused: the API is a data graph or a supergraph
 	headers    *vars.Headers // nil: headers stay as they are
 }
 
@@ -35,7 +35,7 @@ var (
 	notStreamed   = request.Refusal(pipeline.ReasonGraphQLMedia, 406, "Subscriptions are answered as text/event-stream only; ask for it with the Accept header.")
 )
 
-var noSubscriptions = request.Refusal(pipeline.ReasonGraphQLInvalid, 400, "Subscriptions of data graphs are not supported by this release.")
+var noSubscriptions = request.Refusal(pipeline.ReasonGraphQLInvalid, 400, "Subscriptions of data graphs and supergraphs are not supported by this release.")
 
 func allowing(methods string, r *pipeline.Rejection) *pipeline.Rejection {
 	r.Allow = methods

@@ -61,6 +61,7 @@ func TestGraphQLThroughAnAdmin(t *testing.T) {
 	t.Run("a broken schema is refused", s.refusesBrokenSchemas)
 	t.Run("a schema comes from the upstream", func(t *testing.T) { s.in(t).syncsSchemas(u) })
 	t.Run("a rule reaches a live key", func(t *testing.T) { s.in(t).sendsRules(u) })
+	t.Run("a supergraph joins two subgraphs", s.joinsSubgraphs)
 	t.Run("real schemas", s.servesRealSchemas)
 }
 

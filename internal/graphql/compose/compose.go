@@ -74,6 +74,7 @@ type Type struct {
 	Fields []string // that the subgraph resolves, those of its keys included; sorted
 
 	External []string    // fields that it declares and that other subgraphs resolve; sorted
+	Given    []string    // those of Fields that are of keys of an entity that another subgraph defines; sorted
 	Keys     []Key       // in the order of the schema
 	Requires []Selection // by field
 	Provides []Selection // by field

@@ -88,6 +88,9 @@ func (p *part) metadata() Type {
 			t.External = append(t.External, f.name)
 		} else {
 			t.Fields = append(t.Fields, f.name)
+			if f.inKey && (f.external || !p.defined) {
+				t.Given = append(t.Given, f.name)
+			}
 		}
 		if f.requires != nil {
 			t.Requires = append(t.Requires, Selection{f.name, f.requires.text})
@@ -98,5 +101,6 @@ func (p *part) metadata() Type {
 	}
 	slices.Sort(t.Fields)
 	slices.Sort(t.External)
+	slices.Sort(t.Given)
 	return t
 }

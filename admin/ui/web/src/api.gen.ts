@@ -5913,7 +5913,7 @@ export interface components {
             enabled?: boolean;
             /** @description Data sources of a data graph (execution_mode executionEngine). */
             engine?: components["schemas"]["GraphQLEngine"];
-            /** @description proxyOnly: operations are checked and go to the upstream. executionEngine: they are checked and answered with what the data sources of engine have. subgraph: like proxyOnly, for an API that supergraphs use; it is internal unless internal is false. No other mode is supported. */
+            /** @description proxyOnly: operations are checked and go to the upstream. executionEngine: they are checked and answered with what the data sources of engine have. subgraph: like proxyOnly, for an API that supergraphs use; it is internal unless internal is false. supergraph: operations are checked and answered with what the subgraphs of supergraph have. No other mode is supported. */
             execution_mode?: string;
             /** @description Whether the schema may be read by operations. */
             introspection?: components["schemas"]["GraphQLIntrospection"];
