@@ -39,7 +39,6 @@ var missing = []feature[*API]{
 	{"graphql.engine.data_sources", "GraphQL data sources beside proxyOnly", RouteWeight, func(a *API) bool {
 		return a.IsGraphQL() && !a.IsDataGraph() && a.GraphQL.Engine != nil && len(a.GraphQL.Engine.DataSources) > 0
 	}},
-	{"graphql.execution_mode", "GraphQL supergraphs", RouteWeight, (*API).IsSupergraph},
 }
 
 // A missingMember is a feature that a member without a field asks for.

@@ -19,7 +19,6 @@ func TestMissingFeaturesAreRefusedByName(t *testing.T) {
 	for _, c := range []struct{ kind, body, path, name string }{
 		{"api", `"use_basic_auth": true, "auth_configs": {"basic": {"use_cookie": true}}`, "auth_configs.basic", "basic authentication elsewhere than in a header"},
 		{"api", `"enable_signature_checking": true`, "enable_signature_checking", "HMAC request signatures"},
-		{"api", graph(`"supergraph"`, `, "supergraph": {"subgraphs": [{"name": "a", "api_id": "a"}]}`), "graphql.execution_mode", "GraphQL supergraphs"},
 		{"api", graph(`"proxyOnly"`, `, "engine": {"data_sources": [{"kind": "REST"}]}`), "graphql.engine.data_sources", "GraphQL data sources beside proxyOnly"},
 		{"api", `"cache_options": {"enable_cache": true}, ` + graph(`"proxyOnly"`, ``), "cache_options.enable_cache", "response cache of GraphQL APIs"},
 		{"api", `"cache_options": {"enable_cache": true}, "x-svc-streaming": {"streams": {"a": {"input": {"http_server": {}}, "output": {"http_server": {}}}}}`, "cache_options.enable_cache", "response cache of event streams"},
