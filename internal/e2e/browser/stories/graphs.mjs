@@ -136,6 +136,14 @@ story('A supergraph is composed of two APIs', async ({ page, step, signIn, open 
     await page.getByLabel('Show what publishing changes').check();
     await page.getByRole('group', { name: 'Merged schema', exact: true }).locator('.cm-changedLine').first().waitFor();
   });
+  await step('the schema of a subgraph is written at its API', async () => {
+    const other = await page.context().newPage();
+    await other.goto(`${product.url}/apis/reviews/schema`);
+    await write(other, 'Schema for supergraphs', 'type Query {\n  a: Nope\n}\n');
+    await other.getByText(/INVALID_SUBGRAPH: .*Nope/).last().waitFor();
+    await other.getByRole('group', { name: 'Schema for supergraphs', exact: true }).locator('.cm-lint-marker-error').waitFor();
+    await other.close({ runBeforeUnload: false });
+  });
   await looks(page, step, 'a supergraph', () => page.getByText('The subgraphs can be composed').waitFor());
 });
 

@@ -104,7 +104,7 @@ function ProblemList({ draft, at }: { draft: Draft; at: string }) {
     <ul>
       {problems.map((problem, n) => (
         <li key={n}>
-          <Button kind="quiet" dense onClick={() => void navigate({ to: problem.path ? `${at}/${tabOf(problem.path)}` : `${at}/raw` })}>
+          <Button kind="quiet" dense onClick={() => void navigate({ to: problem.path ? `${at}/${tabOf(problem.path)}` : `${at}/raw`, search: { at: problem.path || undefined } as never })}>
             {problem.path || t.tabs.raw}
           </Button>{' '}
           {problem.message}

@@ -48,8 +48,10 @@ async function language(p: CodeEditorProps): Promise<Extension> {
       return json();
     case 'yaml':
       return (await import('@codemirror/lang-yaml')).yaml();
-    case 'graphql':
-      return (await import('cm6-graphql')).graphql(p.schema);
+    case 'graphql': {
+      const { graphql, graphqlLanguageSupport } = await import('cm6-graphql');
+      return p.schema ? graphql(p.schema) : graphqlLanguageSupport(); // without a schema its checks find nothing, and would take the marks of problems away
+    }
     default:
       return [];
   }

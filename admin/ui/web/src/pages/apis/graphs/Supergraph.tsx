@@ -1,5 +1,5 @@
 // A supergraph: its subgraphs, whether they can be composed, and the schema that comes of it.
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { request, useRead, type components } from '../../../api';
 import { Badge } from '../../../parts/Badge';
 import { Button } from '../../../parts/Button';
@@ -16,7 +16,7 @@ import { Time } from '../../../parts/Time';
 import { slugOf } from '../begin';
 import { MapField } from '../Fields';
 import { loadRows } from '../read';
-import { composedBody, freeName, marksOf, memberPath, membersOf, membersPath, offsetOfLine, searched, sentenceOf, subjectOf, type ComposeProblem, type Composition, type Member } from './compose';
+import { composedBody, freeName, marksOf, memberPath, membersOf, membersPath, offsetOfLine, searched, sentenceOf, subjectOf, type ComposeProblem, type Composition, type Mark, type Member } from './compose';
 import { Entry, ProblemsAt, useOpened } from './parts';
 import { text } from './text';
 import css from './graphs.module.css';
@@ -35,7 +35,7 @@ export default function Supergraph({ id, draft, may }: { id?: string; draft: Dra
   const composed = useComposition(members);
   const [open, setOpen] = useOpened(membersPath);
   const [jump, setJump] = useState<Jump>();
-  const problems = composed.made?.problems ?? [];
+  const marksBy = useMemo(() => marksOf(composed.made?.problems ?? []), [composed.made]);
   const follow = (subgraph: string, line = 1) => {
     const at = members.findIndex((one) => one.name === subgraph);
     if (at < 0) return;
@@ -53,7 +53,7 @@ export default function Supergraph({ id, draft, may }: { id?: string; draft: Dra
         <ProblemsAt path={membersPath} />
         <ol className={css.members}>
           {members.map((member, i) => {
-            const marks = marksOf(problems, member.name ?? '');
+            const marks = marksBy.get(member.name ?? '') ?? [];
             return (
               <Entry
                 key={i}
@@ -177,7 +177,7 @@ function Adding({ id, members, add }: { id?: string; members: Member[]; add: (me
   );
 }
 
-function OneSubgraph(p: { index: number; member: Member; draft: Draft; may: boolean; marks: { line?: number; message: string }[]; jump?: Jump }) {
+function OneSubgraph(p: { index: number; member: Member; draft: Draft; may: boolean; marks: Mark[]; jump?: Jump }) {
   const { index, member, draft, may } = p;
   const common = (name: string) => ({ path: memberPath(index, name), disabled: !may });
   const put = (name: string, value: unknown) => draft.set(memberPath(index, name), value);
@@ -208,7 +208,7 @@ async function federated(id: string, signal: AbortSignal): Promise<string> {
   return graphql?.subgraph?.sdl?.trim() || graphql?.schema || '';
 }
 
-function SubgraphSchema({ index, member, draft, may, marks, jump }: { index: number; member: Member; draft: Draft; may: boolean; marks: { line?: number; message: string }[]; jump?: Jump }) {
+function SubgraphSchema({ index, member, draft, may, marks, jump }: { index: number; member: Member; draft: Draft; may: boolean; marks: Mark[]; jump?: Jump }) {
   const own = member.sdl ?? '';
   const api = member.api_id ?? '';
   const given = useRead(['api', api, 'federated'], (signal) => federated(api, signal), { enabled: api !== '', on: ['revision'] });
@@ -226,7 +226,7 @@ function SubgraphSchema({ index, member, draft, may, marks, jump }: { index: num
   return (
     <div className={css.part}>
       <h3>{t.sdl(name)}</h3>
-      <div className={css.row}>
+      <div className={css.line}>
         <p className="muted">{taken ? t.ofAPI : api ? t.copied : t.sdlHelp}</p>
         {api && !taken && given.data !== undefined && given.data.trim() !== own.trim() && <Badge kind="warn">{t.behind}</Badge>}
         {api && may && (
@@ -294,10 +294,8 @@ function ProblemRow({ problem, members, follow }: { problem: ComposeProblem; mem
   const subject = subjectOf(problem);
   return (
     <li>
-      <span className={css.row}>
-        <strong>
-          <code>{problem.code}</code>
-        </strong>
+      <span className={css.line}>
+        <code className={css.code}>{problem.code}</code>
         {subject && <code>{subject}</code>}
       </span>
       <span>{sentenceOf(problem)}</span>

@@ -18,9 +18,23 @@ export function composedBody(members: Member[]): string {
   return JSON.stringify({ subgraphs: members.map(({ name = '', api_id, sdl }) => ({ name, api_id: api_id || undefined, sdl: sdl || undefined })) });
 }
 
-/** The problems of one subgraph, as marks in its schema; each line of a problem is one. */
-export function marksOf(problems: ComposeProblem[], subgraph: string): { line?: number; message: string }[] {
-  return problems.flatMap((one) => (one.places ?? []).filter((place) => place.subgraph === subgraph).map((place) => ({ line: place.line, message: `${one.code}: ${sentenceOf(one)}` })));
+export interface Mark {
+  line?: number;
+  message: string;
+}
+
+/** Problems as marks in the schemas of subgraphs, by name; each line of a problem is one. */
+export function marksOf(problems: ComposeProblem[]): Map<string, Mark[]> {
+  const marks = new Map<string, Mark[]>();
+  for (const one of problems) {
+    for (const place of one.places ?? []) {
+      const mark = { line: place.line, message: `${one.code}: ${sentenceOf(one)}` };
+      const there = marks.get(place.subgraph);
+      if (there) there.push(mark);
+      else marks.set(place.subgraph, [mark]);
+    }
+  }
+  return marks;
 }
 
 /** The rule and what breaks it. */

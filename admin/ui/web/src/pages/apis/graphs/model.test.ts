@@ -10,11 +10,11 @@ test('what is no subgraph counts as an empty one', () => {
 
 test('a problem is marked at each of its lines in the schema of a subgraph', () => {
   const problem = { code: 'FIELD_TYPE_MISMATCH', message: 'the fields differ', detail: 'ID and Int', type: 'User', field: 'id', places: [{ subgraph: 'a', line: 2 }, { subgraph: 'b', line: 7 }, { subgraph: 'a', line: 9 }] };
-  expect(marksOf([problem], 'a')).toEqual([
+  expect(marksOf([problem]).get('a')).toEqual([
     { line: 2, message: 'FIELD_TYPE_MISMATCH: the fields differ: ID and Int' },
     { line: 9, message: 'FIELD_TYPE_MISMATCH: the fields differ: ID and Int' },
   ]);
-  expect(marksOf([{ code: 'NO_SUBGRAPHS', message: 'none', places: null }], 'a')).toEqual([]);
+  expect(marksOf([{ code: 'NO_SUBGRAPHS', message: 'none', places: null }]).size).toBe(0);
   expect(subjectOf(problem)).toBe('User.id');
   expect(subjectOf({ code: 'A', message: '', type: 'User' })).toBe('User');
 });

@@ -23,7 +23,7 @@ export function Entry(p: { path: string; name: string; note?: ReactNode; problem
   return (
     <li className={css.member}>
       <div className={css.head}>
-        <button type="button" className={css.opener} aria-expanded={p.open} onClick={p.onToggle}>
+        <button type="button" className={css.opener} data-path={p.path} aria-expanded={p.open} onClick={p.onToggle}>
           <ChevronRight size={16} aria-hidden />
           <span>
             <strong>{p.name}</strong> <span className="muted">{p.note}</span>
