@@ -39,6 +39,7 @@ const look = EditorView.theme({
   '.cm-panels input, .cm-panels button': { backgroundColor: 'var(--bg)', backgroundImage: 'none', color: 'var(--text)', border: '1px solid var(--control-border)', borderRadius: '4px' },
   '.cm-foldPlaceholder': { backgroundColor: 'var(--hover)', border: 'none', color: 'var(--muted)' },
   '.cm-changedLine': { backgroundColor: 'color-mix(in srgb, var(--ok-bg) 80%, transparent)' },
+  '.cm-collapsedLines': { background: 'var(--sunken)', color: 'var(--muted)' },
   '.cm-deletedChunk': { backgroundColor: 'var(--danger-bg)' },
 });
 

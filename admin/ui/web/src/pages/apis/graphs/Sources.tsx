@@ -40,6 +40,7 @@ export default function Sources({ id, draft, may }: { id?: string; draft: Draft;
   };
   return (
     <div className={css.stack}>
+      {draft.get('graphql.execution_mode') !== 'executionEngine' && <p>{t.otherMode}</p>}
       <Card title={t.title}>
         {sources.length === 0 && <EmptyState {...t.none} />}
         <ProblemsAt path={sourcesPath} />

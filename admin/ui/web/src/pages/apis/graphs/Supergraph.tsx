@@ -48,6 +48,7 @@ export default function Supergraph({ id, draft, may }: { id?: string; draft: Dra
   };
   return (
     <div className={css.stack}>
+      {draft.get('graphql.execution_mode') !== 'supergraph' && <p>{t.otherMode}</p>}
       <Card title={t.subgraphs}>
         {members.length === 0 && <EmptyState {...t.none} />}
         <ProblemsAt path={membersPath} />
@@ -195,8 +196,8 @@ function OneSubgraph(p: { index: number; member: Member; draft: Draft; may: bool
           onChange={(next) => put('subscription_type', next || undefined)}
         />
         {member.subscription_type === 'sse' && <SwitchField label={t.post} {...common('sse_use_post')} value={member.sse_use_post ?? false} onChange={(on) => put('sse_use_post', on || undefined)} />}
-        <MapField label={text.headers} help={t.headersHelp} {...common('headers')} value={member.headers ?? {}} onChange={(next) => put('headers', Object.keys(next).length > 0 ? next : undefined)} />
       </div>
+      <MapField label={text.headers} help={t.headersHelp} {...common('headers')} value={member.headers ?? {}} onChange={(next) => put('headers', Object.keys(next).length > 0 ? next : undefined)} />
       <SubgraphSchema {...p} />
     </>
   );

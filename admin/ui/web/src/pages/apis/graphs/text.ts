@@ -10,6 +10,7 @@ export const text = {
   headers: 'Headers',
   pairs: { name: (n: number) => `Name ${n}`, value: (n: number) => `Value ${n}`, add: 'Add' },
   supergraph: {
+    otherMode: 'Calls are not answered by these subgraphs: the API has another mode. Choose supergraph on the tab Schema.',
     subgraphs: 'Subgraphs',
     none: { title: 'No subgraphs', text: 'A supergraph is one schema that several GraphQL services answer together. Add the services below.' },
     nameHelp: 'In the composition; unique.',
@@ -47,9 +48,9 @@ export const text = {
     unchecked: 'Not checked yet',
     problems: 'Problems of the composition',
     place: (subgraph: string, line: number | undefined) => (line ? `${subgraph}, line ${number(line)}` : subgraph),
-    stored: 'Composition in the definition',
+    stored: 'Stored schema',
     never: 'none yet',
-    since: 'its schema is unchanged since',
+    since: 'unchanged since',
     effect: 'Publishing',
     changes: 'changes the schema of clients',
     same: 'leaves the schema of clients as it is',
@@ -62,6 +63,7 @@ export const text = {
     differences: 'Show what publishing changes',
   },
   sources: {
+    otherMode: 'Calls are not answered from these sources: the API has another mode. Choose executionEngine on the tab Schema.',
     title: 'Data sources',
     none: { title: 'No data sources', text: 'A data graph answers operations with what REST and GraphQL services have. Add the first one.' },
     add: { REST: 'Add a REST source', GraphQL: 'Add a GraphQL source' },
