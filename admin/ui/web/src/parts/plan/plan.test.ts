@@ -27,6 +27,7 @@ test('an explanation without sources has no plan', () => {
 
 test('a request in words', () => {
   expect(text.fetch('users', '', [])).toBe('users for the answer, at once');
+  expect(text.fetch('users', 'me.name, me.id', [1])).toBe('users for me.name and me.id, after request 1');
   expect(text.fetch('notes', 'a.b', [1, 2, 3])).toBe('notes for a.b, after requests 1, 2, and 3');
 });
 
