@@ -5,9 +5,10 @@ import { request, respond, useRead } from '../api';
 import { useCan } from '../app/session';
 import { base } from '../lib';
 import { SelectField, SwitchField, TextField } from '../parts/fields';
+import { Plan } from '../parts/plan/Plan';
 import { useURLState } from '../parts/urlState';
 import css from './APIPlayground.module.css';
-import type { Playground, Transport, Visible } from './index';
+import type { Answer, Explanation, Playground, Transport, Visible } from './index';
 import { answerOf, relayedEvents, type Seen, type Sent, visibleOf } from './relay';
 import type { Call } from './transport';
 
@@ -33,6 +34,7 @@ export function APIPlayground({ id }: { id: string }) {
   const [url, setURL] = useURLState();
   const may = useCan('editor');
   const [count, setCount] = useState(false);
+  const [steps, setSteps] = useState<Explanation['steps']>();
   const kind = may && (url.as === 'key' || url.as === 'policy') ? url.as : 'me';
   const value = kind === 'me' ? '' : (url.of ?? '');
   const policies = useRead(['playground', id, 'policies'], (signal) => loadPolicies(id, signal), { enabled: kind === 'policy', on: ['revision'] });
@@ -50,7 +52,7 @@ export function APIPlayground({ id }: { id: string }) {
       if (gone || !host.current) return;
       playground.current = mount(host.current, {
         name: `ui:${id}`,
-        transport: relayed(id, () => now.current),
+        transport: relayed(id, () => now.current, (answer) => setSteps(answer.explanation?.steps)),
         visible: (signal) => visible(id, now.current.as, signal),
         whyLink: (request) => `${base}why/${encodeURIComponent(request)}`,
       });
@@ -90,6 +92,7 @@ export function APIPlayground({ id }: { id: string }) {
         {kind !== 'policy' && <SwitchField label={words.count} help={words.countHelp} value={count} onChange={setCount} />}
       </div>
       <div ref={host} className={css.host} />
+      <Plan facts={steps?.flatMap((one) => one.facts ?? [])} />
     </div>
   );
 }
@@ -99,7 +102,8 @@ async function loadPolicies(id: string, signal: AbortSignal): Promise<{ id: stri
   return found.Data;
 }
 
-function relayed(id: string, how: () => { as: As; count: boolean }): Transport {
+/** Calls go through the admin; seen gets the answer to each operation. */
+function relayed(id: string, how: () => { as: As; count: boolean }, seen: (answer: Answer) => void): Transport {
   const path = `/api/apis/${encodeURIComponent(id)}/playground`;
   const options = ({ query, variables, operationName, headers, signal }: Call, stream?: true) => {
     const { as, count } = how();
@@ -107,7 +111,9 @@ function relayed(id: string, how: () => { as: As; count: boolean }): Transport {
   };
   return {
     async *send(call) {
-      yield answerOf(await request<Sent>('POST', path, options(call)));
+      const answer = answerOf(await request<Sent>('POST', path, options(call)));
+      seen(answer);
+      yield answer;
     },
     async *subscribe(call) {
       yield* relayedEvents(await respond('POST', path, options(call, true)), async (answer) => answerOf((await answer.json()) as Sent));

@@ -31,7 +31,9 @@ export function tabOf(path: string): string {
     }
   }
   if (path.startsWith('x-svc-streaming.streams')) return 'streams';
-  return path === 'graphql.schema' ? 'schema' : 'raw';
+  if (path.startsWith('graphql.supergraph')) return 'subgraphs';
+  if (path.startsWith('graphql.engine')) return 'sources';
+  return path === 'graphql.schema' || path.startsWith('graphql.subgraph') ? 'schema' : 'raw';
 }
 
 /** All fields of a tab. */
@@ -79,7 +81,7 @@ function Field({ row, draft, disabled }: { row: Row; draft: Draft; disabled: boo
 }
 
 /** Texts by name, such as headers. */
-function MapField(p: { label: string; help: string; path: string; disabled: boolean; value: Record<string, string>; onChange: (value: Record<string, string>) => void }) {
+export function MapField(p: { label: string; help: string; path: string; disabled: boolean; value: Record<string, string>; onChange: (value: Record<string, string>) => void }) {
   const [name, setName] = useState('');
   const add = () => {
     if (name && !(name in p.value)) p.onChange({ ...p.value, [name]: '' });

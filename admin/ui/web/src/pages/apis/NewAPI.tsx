@@ -1,6 +1,6 @@
 // A new API: by probing a URL, from an OpenAPI document, or from text.
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { lazy, Suspense, useEffect, useState } from 'react';
 import { queryClient, useWrite } from '../../api/query';
 import { Failure } from '../../api/failure';
 import { Button } from '../../parts/Button';
@@ -11,14 +11,22 @@ import { ErrorPanel } from '../../parts/ErrorPanel';
 import { FieldProblems, SelectField, TextAreaField, TextField } from '../../parts/fields';
 import { Needs } from '../../parts/Needs';
 import { Page } from '../../parts/Page';
+import { Skeleton } from '../../parts/Skeleton';
 import { useURLState } from '../../parts/urlState';
 import { baseOf, readDocument, slugOf, withAuth } from './begin';
 import { Effect } from './Effect';
 import { batchOf, create, loadEffect, probe, validate } from './read';
+import { SchemaText } from './Schema';
 import { AddStream, StreamEditor } from './streams/Edit';
 import { problemsOf, streamPath } from './streams/graph';
 import { text as t } from './text';
 import css from './apis.module.css';
+
+const Supergraph = lazy(() => import('./graphs/Supergraph'));
+const Sources = lazy(() => import('./graphs/Sources'));
+
+/** The ways to begin that have no upstream, with the execution modes of what they make. */
+const modes: Record<string, string | undefined> = { supergraph: 'supergraph', graph: 'executionEngine' };
 
 const empty = `{
   "name": "",
@@ -48,6 +56,10 @@ function Wizard() {
   const navigate = useNavigate();
   const name = draft.get<string>('name') || t.create;
   const take = (found: Record<string, unknown>) => draft.setText(Object.entries(found).reduce((text, [path, value]) => (value === undefined ? text : setAt(text, path.split('.'), value)), draft.broken ? empty : draft.text));
+  const begin = (next: string) => {
+    if (modes[way] && !modes[next] && next !== 'text') draft.set('graphql', undefined);
+    setURL({ from: next === 'url' ? '' : next, open: undefined });
+  };
   return (
     <FieldProblems problems={draft.problems}>
       <div className={css.stack}>
@@ -55,7 +67,7 @@ function Wizard() {
         <Card title={t.wizard.from}>
           <div className="row" role="group" aria-label={t.wizard.from}>
             {Object.entries(t.wizard.ways).map(([id, label]) => (
-              <Button key={id} aria-pressed={way === id} kind={way === id ? 'primary' : 'plain'} onClick={() => setURL({ from: id === 'url' ? '' : id })}>
+              <Button key={id} aria-pressed={way === id} kind={way === id ? 'primary' : 'plain'} onClick={() => begin(id)}>
                 {label}
               </Button>
             ))}
@@ -63,6 +75,7 @@ function Wizard() {
           {way === 'url' && <FromURL take={take} />}
           {way === 'openapi' && <FromDocument take={take} />}
           {way === 'streams' && <FromStreams draft={draft} take={take} />}
+          {modes[way] && <p className="muted">{t.wizard[way as 'graph']}</p>}
           {way === 'text' && (
             <>
               <p className="muted">{t.wizard.paste}</p>
@@ -85,7 +98,7 @@ function Wizard() {
             <div className={css.fields}>
               <TextField label={t.wizard.name} path="name" required value={draft.get<string>('name') ?? ''} onChange={(next) => draft.set('name', next)} />
               <TextField label={t.wizard.path} path="proxy.listen_path" required code value={draft.get<string>('proxy.listen_path') ?? ''} onChange={(next) => draft.set('proxy.listen_path', next)} />
-              {way !== 'streams' && (
+              {way !== 'streams' && !modes[way] && (
                 <TextField label={t.fact.upstream} path="proxy.target_url" required code value={draft.get<string>('proxy.target_url') ?? ''} onChange={(next) => draft.set('proxy.target_url', next)} />
               )}
               <SelectField
@@ -102,6 +115,7 @@ function Wizard() {
             </div>
           </Card>
         )}
+        {modes[way] && <FromGraph key={way} mode={modes[way]} draft={draft} />}
         <DraftBar draft={draft} onReview={() => setReviewing(true)} within="/apis/new" />
         {reviewing && (
           <ReviewSheet
@@ -146,6 +160,26 @@ function FromStreams({ draft, take }: { draft: Draft; take: (found: Record<strin
         </section>
       ))}
     </>
+  );
+}
+
+/** Begins with subgraphs, or with a schema and data sources. */
+function FromGraph({ mode, draft }: { mode: string; draft: Draft }) {
+  const now = draft.get('graphql.execution_mode');
+  useEffect(() => {
+    if (now !== mode) draft.set('graphql', { enabled: true, execution_mode: mode });
+  }, [mode]);
+  return (
+    <Suspense fallback={<Skeleton lines={12} />}>
+      {mode === 'supergraph' ? (
+        <Supergraph draft={draft} may />
+      ) : (
+        <>
+          <SchemaText draft={draft} may />
+          <Sources draft={draft} may />
+        </>
+      )}
+    </Suspense>
   );
 }
 

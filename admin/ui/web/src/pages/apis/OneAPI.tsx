@@ -1,5 +1,6 @@
 // One API: its tabs are views of one draft, which only the review sheet writes.
 import { useNavigate, useParams } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
 import { useRead } from '../../api/query';
 import { useCan } from '../../app/session';
 import { Badge } from '../../parts/Badge';
@@ -9,6 +10,7 @@ import { TabbedDraft, useDraft, type Base, type Draft } from '../../parts/draft'
 import { ErrorPanel } from '../../parts/ErrorPanel';
 import { Loaded } from '../../parts/Loaded';
 import { Opened } from '../../parts/Opened';
+import { Skeleton } from '../../parts/Skeleton';
 import { APIPlayground } from '../../playground/APIPlayground';
 import { useFieldInAddress } from '../../parts/fieldInAddress';
 import { Effect } from './Effect';
@@ -22,6 +24,9 @@ import { SchemaTab } from './Schema';
 import { StreamsTab } from './streams/Streams';
 import { text as t } from './text';
 import { TrafficTab } from './Traffic';
+
+const Supergraph = lazy(() => import('./graphs/Supergraph'));
+const Sources = lazy(() => import('./graphs/Sources'));
 
 export function OneAPI() {
   const { id = '' } = useParams({ strict: false }) as { id?: string };
@@ -42,7 +47,20 @@ function Editing({ id, base }: { id: string; base: Base }) {
   useFieldInAddress({ home: at, open, of: tabOf });
   const graphql = draft.get('graphql.enabled') === true;
   const streams = Object.keys(draft.get<object>(['x-svc-streaming', 'streams']) ?? {}).length > 0;
-  const shown = (tab: string) => (['operations', 'playground'].includes(tab) ? graphql : tab === 'streams' ? streams || open === tab : tab !== 'schema' || !streams);
+  const shown = (tab: string) => {
+    switch (tab) {
+      case 'operations':
+      case 'playground':
+        return graphql;
+      case 'streams':
+        return streams || open === tab;
+      case 'subgraphs':
+        return (graphql && draft.get('graphql.execution_mode') === 'supergraph') || open === tab;
+      case 'sources':
+        return (graphql && draft.get('graphql.execution_mode') === 'executionEngine') || open === tab;
+    }
+    return tab !== 'schema' || !streams;
+  };
   const keyed = authsOf(draft).includes(t.auths.token!);
   return (
     <TabbedDraft
@@ -86,7 +104,7 @@ function ProblemList({ draft, at }: { draft: Draft; at: string }) {
     <ul>
       {problems.map((problem, n) => (
         <li key={n}>
-          <Button kind="quiet" dense onClick={() => void navigate({ to: problem.path ? `${at}/${tabOf(problem.path)}` : `${at}/raw` })}>
+          <Button kind="quiet" dense onClick={() => void navigate({ to: problem.path ? `${at}/${tabOf(problem.path)}` : `${at}/raw`, search: { at: problem.path || undefined } as never })}>
             {problem.path || t.tabs.raw}
           </Button>{' '}
           {problem.message}
@@ -114,6 +132,18 @@ function Tab({ id, tab, draft, may }: { id: string; tab: string; draft: Draft; m
       return <APIPlayground id={id} />;
     case 'streams':
       return <StreamsTab id={id} draft={draft} may={may} />;
+    case 'subgraphs':
+      return (
+        <Suspense fallback={<Skeleton lines={12} />}>
+          <Supergraph id={id} draft={draft} may={may} />
+        </Suspense>
+      );
+    case 'sources':
+      return (
+        <Suspense fallback={<Skeleton lines={12} />}>
+          <Sources id={id} draft={draft} may={may} />
+        </Suspense>
+      );
     case 'traffic':
       return <TrafficTab id={id} graphql={draft.get('graphql.enabled') === true} />;
     case 'uses':

@@ -37,7 +37,7 @@ export function Overview({ id, draft, fields }: { id: string; draft: Draft; fiel
           <Facts
             of={[
               [t.fact.address, <><span className={css.path}>{address}</span> <Copy text={address} label={t.fact.address} /></>],
-              [t.fact.upstream, <span className={css.path}>{draft.get<string>('proxy.target_url') ?? '–'}</span>],
+              [t.fact.upstream, <span className={css.path}>{draft.get<string>('proxy.target_url') || '–'}</span>],
               [t.fact.kind, draft.get('graphql.enabled') ? t.kinds.graphql : draft.get('x-svc-streaming.streams') ? t.kindStreams : t.kinds.rest],
               [t.fact.auth, authsOf(draft).join(', ')],
             ]}

@@ -22,18 +22,41 @@ type Report = components['schemas']['Report'];
 /** The schema as text, what the upstream's would change, and how it is fetched. */
 export function SchemaTab({ id, draft, may, fields }: { id: string; draft: Draft; may: boolean; fields: ReactNode }) {
   const graphql = draft.get('graphql.enabled') === true;
+  const mode = draft.get<string>('graphql.execution_mode');
+  const federated = mode === 'subgraph' && !!draft.get<string>('graphql.subgraph.sdl')?.trim();
+  const derived = mode === 'supergraph' ? t.schema.composed : federated ? t.schema.ofSubgraph : undefined;
+  const upstream = graphql && !derived && mode !== 'executionEngine';
   return (
     <>
       {!graphql && <p className="muted">{`${t.schema.off} ${may ? t.schema.turnOn : ''}`}</p>}
-      {graphql && <Preview id={id} draft={draft} may={may} />}
-      {graphql && <SchemaText draft={draft} may={may} />}
+      {upstream && <Preview id={id} draft={draft} may={may} />}
+      {graphql && mode === 'subgraph' && <SubgraphText draft={draft} may={may} />}
+      {graphql && <SchemaText draft={draft} may={may && !derived} derived={derived} />}
       {fields}
-      {graphql && <Fetched id={id} />}
+      {graphql && <Fetched id={id} upstream={upstream} />}
     </>
   );
 }
 
-function SchemaText({ draft, may }: { draft: Draft; may: boolean }) {
+/** The schema that a subgraph has for supergraphs. */
+function SubgraphText({ draft, may }: { draft: Draft; may: boolean }) {
+  const path = 'graphql.subgraph.sdl';
+  const problems = draft.problems.filter((one) => one.path === path).map((one) => ({ message: one.message, line: Number(/\(this subgraph, line (\d+)/.exec(one.message)?.[1]) || undefined }));
+  return (
+    <Card title={t.schema.subgraph}>
+      <p className="muted">{t.schema.subgraphHelp}</p>
+      <div data-path={path} tabIndex={-1}>
+        <CodeEditor label={t.schema.subgraph} language="graphql" value={draft.get<string>(path) ?? ''} onChange={may ? (next) => draft.set(path, next || undefined) : undefined} readOnly={!may} problems={problems} lines={16} />
+      </div>
+      <p role="status" className="muted">
+        {problems.map((one) => one.message).join('; ')}
+      </p>
+    </Card>
+  );
+}
+
+/** The schema as text; `derived` says what it follows from where it is not written here. */
+export function SchemaText({ draft, may, derived }: { draft: Draft; may: boolean; derived?: string }) {
   const schema = draft.get<string>('graphql.schema') ?? '';
   const [problems, setProblems] = useState<Problem[]>([]);
   useEffect(() => {
@@ -51,6 +74,7 @@ function SchemaText({ draft, may }: { draft: Draft; may: boolean }) {
   }, [schema]);
   return (
     <Card title={t.schema.editor}>
+      {derived && <p className="muted">{derived}</p>}
       <div data-path="graphql.schema" tabIndex={-1}>
         <CodeEditor
           label={t.schema.editor}
@@ -157,24 +181,26 @@ function List({ label, heads, children }: { label: string; heads: string[]; chil
 }
 
 /** How fetching it goes, and the schemas before. */
-function Fetched({ id }: { id: string }) {
-  const status = useRead(['api', id, 'schema', 'status'], (signal) => schemaStatus(id, signal), { on: ['revision'] });
+function Fetched({ id, upstream }: { id: string; upstream: boolean }) {
+  const status = useRead(['api', id, 'schema', 'status'], (signal) => schemaStatus(id, signal), { enabled: upstream, on: ['revision'] });
   const past = useRead(['api', id, 'schema', 'history'], (signal) => schemaHistory(id, signal), { on: ['revision'] });
   return (
     <>
-      <Card title={t.schema.fetched}>
-        <Loaded query={status}>
-          {(one) => (
-            <Facts
-              of={[
-                [t.schema.fetched, one.fetched_at ? <Time at={one.fetched_at} /> : t.schema.never],
-                ...(one.last_sync_error ? [[t.schema.failing, one.last_sync_error] as [string, ReactNode]] : []),
-                [t.operations.hash, <ID value={one.schema_hash} />],
-              ]}
-            />
-          )}
-        </Loaded>
-      </Card>
+      {upstream && (
+        <Card title={t.schema.fetched}>
+          <Loaded query={status}>
+            {(one) => (
+              <Facts
+                of={[
+                  [t.schema.fetched, one.fetched_at ? <Time at={one.fetched_at} /> : t.schema.never],
+                  ...(one.last_sync_error ? [[t.schema.failing, one.last_sync_error] as [string, ReactNode]] : []),
+                  [t.operations.hash, <ID value={one.schema_hash} />],
+                ]}
+              />
+            )}
+          </Loaded>
+        </Card>
+      )}
       <Card title={t.schema.past}>
         <Loaded query={past}>
           {(all) => (

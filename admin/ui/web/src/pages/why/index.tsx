@@ -10,6 +10,7 @@ import { FieldProblems, SelectField, TextAreaField, TextField } from '../../part
 import { Link } from '../../parts/Link';
 import { Loaded } from '../../parts/Loaded';
 import { Page } from '../../parts/Page';
+import { Plan } from '../../parts/plan/Plan';
 import { Time } from '../../parts/Time';
 import { useURLState } from '../../parts/urlState';
 import { reasons, reasonText } from '../../reasons';
@@ -153,6 +154,7 @@ function Explained({ report, keyHash, still }: { report: Report; keyHash?: strin
                 {step.api && <span className="muted">{step.api}</span>}
                 <span>{step.said}</span>
               </div>
+              <Plan facts={step.facts} />
               {!!step.facts?.length && (
                 <div className={css.scroll} tabIndex={0} role="region" aria-label={`${text.rules}: ${step.stage}`}>
                   <table className={css.table} aria-label={step.stage}>

@@ -39,6 +39,7 @@ const look = EditorView.theme({
   '.cm-panels input, .cm-panels button': { backgroundColor: 'var(--bg)', backgroundImage: 'none', color: 'var(--text)', border: '1px solid var(--control-border)', borderRadius: '4px' },
   '.cm-foldPlaceholder': { backgroundColor: 'var(--hover)', border: 'none', color: 'var(--muted)' },
   '.cm-changedLine': { backgroundColor: 'color-mix(in srgb, var(--ok-bg) 80%, transparent)' },
+  '.cm-collapsedLines': { background: 'var(--sunken)', color: 'var(--muted)' },
   '.cm-deletedChunk': { backgroundColor: 'var(--danger-bg)' },
 });
 
@@ -48,8 +49,10 @@ async function language(p: CodeEditorProps): Promise<Extension> {
       return json();
     case 'yaml':
       return (await import('@codemirror/lang-yaml')).yaml();
-    case 'graphql':
-      return (await import('cm6-graphql')).graphql(p.schema);
+    case 'graphql': {
+      const { graphql, graphqlLanguageSupport } = await import('cm6-graphql');
+      return p.schema ? graphql(p.schema) : graphqlLanguageSupport(); // without a schema its checks find nothing, and would take the marks of problems away
+    }
     default:
       return [];
   }
