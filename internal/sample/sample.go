@@ -1,6 +1,6 @@
 // Package sample is a small GraphQL server over fixed data, for demonstrations:
 // continents, countries and languages. It supports introspection, and is not made
-// for load.
+// for load. The same countries are also two subgraphs, with a REST service beside them.
 package sample
 
 import (
@@ -47,11 +47,29 @@ func New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, meta := object{}, object{}
-	if err := errors.Join(json.Unmarshal(countries, &root), json.Unmarshal(introspection, &meta)); err != nil {
+	root, _, err := world()
+	meta := object{}
+	if err := errors.Join(err, json.Unmarshal(introspection, &meta)); err != nil {
 		return nil, err
 	}
-	continents, languages, all := root["continents"].([]any), root["languages"].([]any), root["countries"].([]any)
+	types := meta["types"].([]any)
+	for _, t := range types {
+		for name, value := range t.(object) {
+			t.(object)[name] = link(value, types)
+		}
+	}
+	root["__schema"] = link(meta, types)
+	root["__type"] = resolver(func(args object) any { return find(types, "name", args["name"]) })
+	return &Server{schema: s, root: root}, nil
+}
+
+// world returns the fixed data, whose objects refer to each other, and its countries.
+func world() (root object, all []any, err error) {
+	if err := json.Unmarshal(countries, &root); err != nil {
+		return nil, nil, err
+	}
+	continents, languages := root["continents"].([]any), root["languages"].([]any)
+	all = root["countries"].([]any)
 	for _, c := range all {
 		country := c.(object)
 		country["continent"] = find(continents, "code", country["continent"])
@@ -68,14 +86,6 @@ func New() (*Server, error) {
 			return continent["code"] != of.(object)["code"] && find(spoken, "code", of.(object)["code"]) == nil
 		})
 	}
-	types := meta["types"].([]any)
-	for _, t := range types {
-		for name, value := range t.(object) {
-			t.(object)[name] = link(value, types)
-		}
-	}
-	root["__schema"] = link(meta, types)
-	root["__type"] = resolver(func(args object) any { return find(types, "name", args["name"]) })
 	root["continent"] = resolver(func(args object) any { return find(continents, "code", code(args["code"])) })
 	root["country"] = resolver(func(args object) any { return find(all, "code", code(args["code"])) })
 	root["countries"] = resolver(func(args object) any {
@@ -90,7 +100,7 @@ func New() (*Server, error) {
 		}
 		return some
 	})
-	return &Server{schema: s, root: root}, nil
+	return root, all, nil
 }
 
 // find returns the object whose member has a value, or nil.

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -52,6 +53,46 @@ func TestOperationsAreAnswered(t *testing.T) {
 		if status, got := ask(t, c.query, c.variables, ""); status != c.status || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s\n%d %.400s\nwant %d %s", c.query, status, got, c.status, c.want)
 		}
+	}
+}
+
+// TestSubgraphsAnswerForEntities: each subgraph resolves the countries that the other names.
+func TestSubgraphsAnswerForEntities(t *testing.T) {
+	ofCountries, ofCurrencies, err := NewSubgraphs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const entities = `{"query":"query($r: [_Any!]!) { _entities(representations: $r) { __typename ... on Country { %s } } }",
+		"variables":{"r":[{"__typename":"Country","code":"CH"},{"__typename":"Country","code":"XX"},{"__typename":"Town","code":"CH"}]}}`
+	for _, c := range []struct {
+		server     *Server
+		body, want string
+	}{
+		{ofCountries, fmt.Sprintf(entities, "name"), `{"data":{"_entities":[{"__typename":"Country","name":"Switzerland"},null,null]}}`},
+		{ofCurrencies, fmt.Sprintf(entities, "currency { name }"), `{"data":{"_entities":[{"__typename":"Country","currency":{"name":"Swiss franc"}},null,null]}}`},
+		{ofCurrencies, `{"query":"{ currencies { code countries { code } } }"}`, `{"data":{"currencies":[{"code":"ARS","countries":[{"code":"AR"}]},`},
+		{ofCurrencies, `{"query":"{ _service { sdl } }"}`, `{"data":{"_service":{"sdl":"type Query {\n  currencies: `},
+	} {
+		if status, got := c.server.Answer([]byte(c.body)); status != 200 || !strings.HasPrefix(string(got), c.want) {
+			t.Errorf("%s\n%d %.400s\nwant %s", c.body, status, got, c.want)
+		}
+	}
+}
+
+// TestEveryCountryHasACurrencyAndADiallingCode compares the parts of the fixed data.
+func TestEveryCountryHasACurrencyAndADiallingCode(t *testing.T) {
+	_, all, err := world()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		code := c.(object)["code"].(string)
+		if DiallingCode(code) == nil || !strings.Contains(string(currencies), `"`+code+`"`) {
+			t.Errorf("%s has no dialling code or no currency", code)
+		}
+	}
+	if DiallingCode("XX") != nil {
+		t.Error("a country that does not exist has a dialling code")
 	}
 }
 
