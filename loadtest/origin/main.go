@@ -281,6 +281,8 @@ func newAnswers() answers {
 		}
 		all[name] = appendAnswer(nil, kind, body)
 	}
+	all["products"] = appendAnswer(nil, "application/json", []byte(answer.Products))
+	all["reviews"] = appendAnswer(nil, "application/json", []byte(answer.Reviews))
 	return all
 }
 
@@ -291,10 +293,10 @@ func appendAnswer(dst []byte, kind string, body []byte) []byte {
 
 // to returns the response to a request: the body that the path names, whatever comes
 // before the last slash, because a proxy may or may not strip its listen path. A POST
-// gets its own body back, except on the GraphQL path.
+// gets its own body back, except on the paths of GraphQL.
 func (a answers) to(r request) []byte {
 	name := r.path[bytes.LastIndexByte(r.path, '/')+1:]
-	if r.post && string(name) != "graphql" {
+	if r.post && string(name) != "graphql" && string(name) != "products" && string(name) != "reviews" {
 		return appendAnswer(nil, "text/plain", r.body)
 	}
 	if whole, ok := a[string(name)]; ok {

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sluicegate/sluice/internal/sleep"
@@ -153,6 +154,21 @@ func (b *bench) saveProfile(r *running, file, kind string) {
 	if err != nil {
 		b.note("profile %s: %v", file, err)
 	}
+}
+
+// profileAll records CPU and allocations of the gateways that have profiles, while they are
+// measured. The function that it returns waits for that.
+func (b *bench) profileAll(what string, all []*running) (wait func()) {
+	var profiling sync.WaitGroup
+	for i, r := range all {
+		if r.profiles != "" {
+			profiling.Go(func() {
+				b.saveProfile(r, fmt.Sprintf("%s-%d.cpu", what, i), "profile?seconds=10")
+				b.saveProfile(r, fmt.Sprintf("%s-%d.allocs", what, i), "allocs")
+			})
+		}
+	}
+	return profiling.Wait
 }
 
 // openSockets opens connections to the API that is measured, with its keys in turn.

@@ -121,19 +121,20 @@ func numbers(flag, list string) (all []int, err error) {
 
 // measurements are what -what names.
 var measurements = map[string]func(context.Context, *bench) error{
-	"cpu":       measureCPU,
-	"idle":      measureIdle,
-	"live":      measureLive,
-	"fanout":    measureFanout,
-	"loaded":    measureLoaded,
-	"memory":    measureMemory,
-	"openloop":  measureOpenLoop,
-	"overload":  measureOverload,
-	"scenarios": measureScenarios,
-	"scale":     measureScale,
-	"graphql":   measureGraphQL,
-	"reloads":   measureReloads,
-	"streams":   measureStreams,
+	"cpu":        measureCPU,
+	"idle":       measureIdle,
+	"live":       measureLive,
+	"fanout":     measureFanout,
+	"federation": measureFederation,
+	"loaded":     measureLoaded,
+	"memory":     measureMemory,
+	"openloop":   measureOpenLoop,
+	"overload":   measureOverload,
+	"scenarios":  measureScenarios,
+	"scale":      measureScale,
+	"graphql":    measureGraphQL,
+	"reloads":    measureReloads,
+	"streams":    measureStreams,
 }
 
 // bench is one run of this command.

@@ -29,7 +29,8 @@ type setup struct {
 
 	policies int // of the keys, each with the same limits; 0: one
 
-	graphql bool // the API is a GraphQL API
+	graphql    bool // the API is a GraphQL API
+	supergraph bool // the API is a supergraph
 
 	streams map[string]any // of the API; nil: it has an upstream
 
@@ -245,6 +246,13 @@ func (b *bench) writeAPIs(s setup, apps string) error {
 			}
 			api["graphql"] = map[string]any{"enabled": true, "execution_mode": "proxyOnly", "schema": string(sdl)}
 		}
+		if s.supergraph && i == 0 {
+			graph, err := b.supergraph()
+			if err != nil {
+				return err
+			}
+			api["graphql"] = graph
+		}
 		if s.live && i == 0 {
 			api["graphql"] = streaming(s.share)
 		}
@@ -288,7 +296,7 @@ func apiID(i int) string {
 	return fmt.Sprintf("api-%06d", i)
 }
 
-// awaitAPI returns once an API is served, even if it responds with 401.
+// awaitAPI returns once an API is served, even if it refuses the request.
 func awaitAPI(ctx context.Context, addr, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -300,7 +308,7 @@ func awaitAPI(ctx context.Context, addr, id string) error {
 		resp, err := http.DefaultClient.Do(req)
 		if err == nil {
 			_ = resp.Body.Close()
-			if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusUnauthorized {
+			if resp.StatusCode != http.StatusNotFound && resp.StatusCode < 500 {
 				return nil
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -49,16 +48,7 @@ func measureStreams(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	var profiling sync.WaitGroup
-	defer profiling.Wait()
-	for i, r := range started {
-		if r.profiles != "" {
-			profiling.Go(func() {
-				b.saveProfile(r, fmt.Sprintf("streams-%d.cpu", i), "profile?seconds=10")
-				b.saveProfile(r, fmt.Sprintf("streams-%d.allocs", i), "allocs")
-			})
-		}
-	}
+	defer b.profileAll("streams", started)()
 	turns, err := b.rotate(ctx, started)
 	if err != nil {
 		return err
