@@ -103,6 +103,11 @@ func useUpTheDemo(t *testing.T, s *rig.Server, key string) {
 			t.Errorf("call %d renews in %d s (%v), want at most 60", i+1, in, err)
 		}
 	}
+	const joined = `{"data":{"country":{"name":"Switzerland","capital":"Bern","currency":{"name":"Swiss franc"},"diallingCode":"+41"}}}`
+	got := rig.Call(t, "POST", s.Traffic+"/world/", object{"query": `{ country(code: "CH") { name capital currency { name } diallingCode } }`}, "Content-Type", "application/json")
+	if got.Status != 200 || got.Body != joined {
+		t.Errorf("the graph of two subgraphs and a REST service: %s", got)
+	}
 }
 
 // renewal uses up a quota of two seconds and waits until it is fresh.
