@@ -113,7 +113,6 @@ func TestFaultsOfSubgraphsAreErrorsWithPaths(t *testing.T) {
 		}
 		w.does(c.at, before)
 	}
-
 }
 
 func says(status int, text string) http.HandlerFunc {
