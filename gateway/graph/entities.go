@@ -154,12 +154,14 @@ func representationsOf(sent []byte) (all [][]byte) {
 	return all
 }
 
-// typeOf returns the value of __typename of an object.
+// typeOf returns the value of __typename of an object, nil if there is not one.
 func typeOf(object []byte) (name []byte) {
 	s := jsonscan.New(object, maxNesting)
 	for s.Object(); s.Member(); {
-		typename := string(s.Name()) == schema.Typename
-		if v := s.Value(); typename && v.Kind == jsonscan.String {
+		typename := jsonscan.Equal(s.Name(), schema.Typename)
+		if v := s.Value(); typename && (v.Kind != jsonscan.String || name != nil) {
+			return nil
+		} else if typename {
 			name = v.Text()
 		}
 	}
@@ -185,7 +187,7 @@ func areClean(body []byte, asked [][]byte) bool {
 			at = 0
 			for s.Array(); s.Element(); at++ {
 				v := s.Value()
-				if at == len(asked) || v.Kind != jsonscan.Null && (v.Kind != jsonscan.Object || !bytes.Equal(typeOf(v.Raw), typeOf(asked[at]))) {
+				if at == len(asked) || v.Kind != jsonscan.Null && (v.Kind != jsonscan.Object || !bytes.Equal(typeOf(v.Raw), typeOf(asked[at])) || typeOf(v.Raw) == nil) {
 					return false
 				}
 			}

@@ -235,7 +235,7 @@ func (x *execution) value(t schema.TypeRef, v any, provides string, sets []synta
 		}
 	}
 	if x.schema.Types[id].Kind != schema.Object {
-		id, _ = x.schema.TypeNamed([]byte(fmt.Sprint(o[schema.Typename])))
+		id, _ = x.schema.TypeNamed(fmt.Append(nil, o[schema.Typename]))
 	}
 	made, good := x.object(id, o, given, sets, path)
 	if !good {

@@ -262,7 +262,7 @@ var theirFaults = map[string]string{
 //	npm install --ignore-scripts @apollo/gateway@2.14.4 graphql@16.15.0
 func TestTheReferenceHasTheSameAnswers(t *testing.T) {
 	dir := os.Getenv("SLUICE_TEST_FEDERATION")
-	if dir == "" {
+	if _, err := os.Stat(filepath.Join(dir, "node_modules/@apollo/gateway")); dir == "" || err != nil {
 		t.Skip("SLUICE_TEST_FEDERATION names no directory with the npm packages @apollo/gateway and graphql")
 	}
 	script, err := filepath.Abs("testdata/reference.cjs")

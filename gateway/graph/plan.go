@@ -197,7 +197,7 @@ func (g *Graph) make(source, name []byte, asked map[string]bool) (p *planned) {
 		g.engine.flights.made.Add(1)
 		var err error
 		if p.plan, err = g.plan(string(p.text.operation)); err != nil {
-			g.engine.opts.Log.Error("an operation of a data graph cannot be planned", "api", g.api, "err", err)
+			g.engine.opts.Log.Error("an operation cannot be planned", "api", g.api, "err", err)
 			return &planned{err: errUnplanned}
 		}
 		g.prepare(p)

@@ -15,9 +15,7 @@ import (
 func TestFaultsOfSubgraphsAreErrorsWithPaths(t *testing.T) {
 	w := newShop(t)
 	entities := func(list string) http.HandlerFunc { return says(200, `{"data":{"_entities":[`+list+`]}}`) }
-	const (
-		top = `{ top { upc inStock warehouse { city } } }`
-	)
+	const top = `{ top { upc inStock warehouse { city } } }`
 	for _, c := range []struct {
 		name, at string
 		answer   http.HandlerFunc
@@ -113,7 +111,6 @@ func TestFaultsOfSubgraphsAreErrorsWithPaths(t *testing.T) {
 		}
 		w.does(c.at, before)
 	}
-
 }
 
 func says(status int, text string) http.HandlerFunc {
@@ -154,6 +151,36 @@ func TestEqualEntitiesAreAskedForOnce(t *testing.T) {
 		if !slices.Equal(bodies, want) {
 			t.Errorf("one by one %t: asked\n%s", oneByOne, strings.Join(bodies, "\n"))
 		}
+	}
+}
+
+func TestSubgraphsThatAreSlowOrAwayAreSaid(t *testing.T) {
+	w := newShop(t)
+	w.does("/inventory", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	for _, c := range []struct {
+		change func(*definition.API)
+		want   string
+	}{
+		{func(api *definition.API) { api.Proxy.Transport = &definition.Transport{ResponseTimeout: 0.2} }, `no answer within 200ms`},
+		{func(api *definition.API) { api.GraphQL.Supergraph.Subgraphs[3].URL = "http://127.0.0.1:1/" }, `it cannot be reached`},
+	} {
+		w.serve(c.want, supergraphOf(w.sources, shop), c.change)
+		want := `{"errors":[{"message":"subgraph \"inventory\": ` + c.want + `","path":["product","inStock"],"extensions":{"serviceName":"inventory"}}],"data":{"product":{"upc":"p1","inStock":null}}}`
+		if _, got := w.ask(`{ product(upc: "p1") { upc inStock } }`); got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}
+
+// Equal entities share a representation, so that an error of one is said wherever the field
+// is null.
+func TestErrorsOfEqualEntities(t *testing.T) {
+	w := newShop(t)
+	w.does("/logistics", says(200, `{"data":{"_entities":[{"__typename":"User","parcels":1},{"__typename":"User","parcels":null},{"__typename":"User","parcels":3}]},"errors":[{"message":"bad","path":["_entities",1,"parcels"]}]}`))
+	_, got := w.ask(`{ reviews { author { parcels } } }`)
+	const bad = `{"message":"bad","path":["reviews",%d,"author","parcels"],"extensions":{"serviceName":"logistics"}}`
+	if want := `{"errors":[` + fmt.Sprintf(bad, 1) + "," + fmt.Sprintf(bad, 4) + `],"data":{"reviews":[{"author":{"parcels":1}},{"author":{"parcels":null}},{"author":{"parcels":3}},{"author":{"parcels":1}},{"author":{"parcels":null}}]}}`; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
 	}
 }
 

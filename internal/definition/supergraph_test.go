@@ -39,6 +39,23 @@ func TestSupergraphProblemsSayWhatWouldBeRight(t *testing.T) {
 	}
 }
 
+func TestSupergraphsHaveNoUpstream(t *testing.T) {
+	const members = `[{"name": "a", "url": "http://a", "sdl": "x"}]`
+	for _, c := range []struct{ from, to, want string }{
+		{`"supergraph":`, `"schema_sync": {"interval": 60}, "supergraph":`, "graphql.schema_sync.interval: must be 0: a supergraph has no upstream that has its schema"},
+		{`"supergraph":`, `"proxy": {"request_headers": {"A": "b"}}, "supergraph":`, "graphql.proxy.request_headers: must be empty in a supergraph; write graphql.supergraph.global_headers, or headers of a subgraph"},
+		{`"listen_path"`, `"enable_load_balancing": true, "listen_path"`, "proxy.enable_load_balancing: must be left out of a supergraph, whose subgraphs have addresses"},
+	} {
+		got := problemsOf(t, "api", strings.Replace(supergraph(members, ``), c.from, c.to, 1))
+		if !strings.Contains(strings.Join(got, "\n"), c.want) {
+			t.Errorf("%s: %q", c.to, got)
+		}
+	}
+	if got := problemsOf(t, "api", supergraph(members, ``)); got != nil {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestSubgraphsAreReachedWithinTheGatewayByDefault(t *testing.T) {
 	a, _ := ParseAPI([]byte(supergraph(`[{"name": "a", "api_id": "x", "sdl": "x"}, {"name": "b", "api_id": "x", "url": "http://b", "sdl": "x"}]`, ``)))
 	if m := a.GraphQL.Supergraph.Subgraphs; m[0].URL != "svc://x" || m[1].URL != "http://b" || a.Internal {

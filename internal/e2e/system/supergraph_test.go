@@ -11,7 +11,8 @@ import (
 	"github.com/sluicegate/sluice/internal/testenv"
 )
 
-// joinsSubgraphs saves two subgraphs and what they compose to, and asks for fields of both.
+// joinsSubgraphs saves two subgraphs and what they compose to, and asks for fields of both:
+// they are called within the gateway.
 func (s *split) joinsSubgraphs(t *testing.T) {
 	s = s.in(t)
 	answering := func(answer string) string {
@@ -21,11 +22,10 @@ func (s *split) joinsSubgraphs(t *testing.T) {
 		})
 	}
 	subgraph := func(id, sdl, answer string) object {
-		address := answering(answer)
-		def := rig.GraphDef(id, address, true, object{"execution_mode": "subgraph", "subgraph": object{"sdl": sdl}})
+		def := rig.GraphDef(id, answering(answer), true, object{"execution_mode": "subgraph", "subgraph": object{"sdl": sdl}})
 		delete(def["graphql"].(object), "schema")
 		s.rest.Do("POST", "/api/apis", def)
-		return object{"name": id, "api_id": id, "url": address}
+		return object{"name": id, "api_id": id}
 	}
 	members := []object{
 		subgraph("people", `type Query { me: Person } type Person @key(fields: "id") { id: ID! name: String }`, `{"data":{"me":{"name":"Ada","__typename":"Person","id":"1"}}}`),

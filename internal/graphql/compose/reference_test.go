@@ -30,7 +30,7 @@ type verdict struct {
 func reference(t *testing.T, compositions [][]string) []verdict {
 	t.Helper()
 	dir := os.Getenv("SLUICE_TEST_FEDERATION")
-	if dir == "" {
+	if _, err := os.Stat(filepath.Join(dir, "node_modules/@apollo/federation")); dir == "" || err != nil {
 		t.Skip("SLUICE_TEST_FEDERATION names no directory with the npm packages @apollo/federation and graphql")
 	}
 	script, err := filepath.Abs("testdata/reference.cjs")
