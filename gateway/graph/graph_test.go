@@ -214,12 +214,8 @@ func (w *world) Done(ex *pipeline.Exchange) {
 
 func newWorld(t testing.TB, change ...func(*definition.API)) *world {
 	t.Helper()
-	s := newSources(t)
-	w := &world{sources: s, t: t}
-	w.Gateway = gatewaytest.Start(t, gatewaytest.Options{
-		GraphQL: func(o *graphql.Options) { o.BatchMax, o.WebSockets = 5, true },
-		Deps:    func(d *gateway.Deps) { w.pools, d.Tracer = d.Stages.Pools, w },
-	})
+	w := newEmptyWorld(t)
+	s := w.sources
 	s.does("/users", graphQL(map[string]any{"me": user("1", "Ada", "Ulm"), "users": []any{user("1", "Ada", "Ulm"), user("2", "Bob", "Rom")}}))
 	for _, id := range []string{"1", "2"} {
 		s.says("/todos/"+id, `{"list":{"items":[{"id":`+id+`0,"text":["todo of `+id+`"],"done":true,"extra":5}]}}`)
@@ -227,6 +223,17 @@ func newWorld(t testing.TB, change ...func(*definition.API)) *world {
 	s.does("/score", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, `{"score":%s0}`, r.URL.Query().Get("of")) })
 	s.says("/weather/Ulm", `{"city":"Ulm","degrees":7.5,"windy":false}`)
 	w.apply("1", change...)
+	return w
+}
+
+// newEmptyWorld returns a gateway without APIs, and sources that answer nothing yet.
+func newEmptyWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{sources: newSources(t), t: t}
+	w.Gateway = gatewaytest.Start(t, gatewaytest.Options{
+		GraphQL: func(o *graphql.Options) { o.BatchMax, o.WebSockets = 5, true },
+		Deps:    func(d *gateway.Deps) { w.pools, d.Tracer = d.Stages.Pools, w },
+	})
 	return w
 }
 
