@@ -71,3 +71,16 @@ func TestOtherAPIsAsSourcesRequireWhatTheyRequireOfClients(t *testing.T) {
 		t.Errorf("a loop: %s", got)
 	}
 }
+
+func TestSubgraphsMayBeOtherAPIs(t *testing.T) {
+	w := newShop(t)
+	api := supergraphOf(w.sources, shop)
+	for i := range api.GraphQL.Supergraph.Subgraphs {
+		m := &api.GraphQL.Supergraph.Subgraphs[i]
+		m.URL = strings.Replace(m.URL, w.URL, "svc://up", 1)
+	}
+	w.Gateway.Apply(&definition.Bundle{Revision: "2", APIs: []*definition.API{parsed(t, "up", w.URL, `, "use_keyless": true, "internal": true`), api}})
+	if status, got := w.ask(`{ me { parcels } }`); status != 200 || got != `{"data":{"me":{"parcels":0}}}` {
+		t.Errorf("%d %s", status, got)
+	}
+}

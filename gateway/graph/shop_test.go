@@ -8,10 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/gateway/stage/graphql"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/graphql/compose"
-	"github.com/sluicegate/sluice/internal/testenv/gatewaytest"
 )
 
 // shop is what most tests of supergraphs ask: what every kind of key and directive of
@@ -245,10 +243,8 @@ func newShop(t testing.TB, change ...func(*definition.API)) *world {
 // newSupergraph returns a gateway with a supergraph whose subgraphs answer nothing yet.
 func newSupergraph(t testing.TB, subgraphs []compose.Subgraph, change ...func(*definition.API)) *world {
 	t.Helper()
-	s := newSources(t)
-	w := &world{sources: s, t: t}
-	w.Gateway = gatewaytest.Start(t, gatewaytest.Options{GraphQL: func(o *graphql.Options) { o.BatchMax, o.WebSockets = 5, true }})
-	w.serve("1", supergraphOf(s, subgraphs), change...)
+	w := newEmptyWorld(t)
+	w.serve("1", supergraphOf(w.sources, subgraphs), change...)
 	return w
 }
 
