@@ -48,6 +48,8 @@ func TestProblemsAreNamed(t *testing.T) {
 		{`{"streams": {"s": 1}}`, `streams.s: must be an object, not a number`},
 		{`{"streams": {"a b": {` + post + ", " + get + `}}}`, `streams["a b"]: must have a name of`},
 		{`{"stream": {}, "streams": {"s": {` + post + ", " + get + `}}}`, `stream: unknown field; did you mean "streams"?`},
+		{one(`"input": {"websocket_server": {"path": "/ws"}}, "output": {"websocket_server": {"path": "/ws"}}`), ``},
+		{`{"streams": {"s": {"input": {"websocket_server": {"path": "/ws"}}, ` + get + `}, "t": {"input": {"http_server": {"path": "/post"}}, "output": {"websocket_server": {"path": "/ws"}}}}}`, `streams.t.output.websocket_server.path: GET /ws is already served by stream "s" (input)`},
 		{one(get), `streams.s.input: is required`},
 		{one(post), `streams.s.output: is required`},
 		{one(post + ", " + get + ", " + get), `streams.s.output: stands twice`},

@@ -12,7 +12,8 @@ type route struct {
 	path     string
 	segments []string // "{" for one that is a parameter
 	at       string   // full path of the field
-	owner    string   // such as stream "orders" (output)
+	stream   string
+	owner    string // such as stream "orders" (output)
 	socket   socket
 }
 
@@ -109,7 +110,7 @@ func (r *reader) addRoute(one *Route, at string, end socket) {
 	side, _, _ := strings.Cut(at, ".")
 	owner := fmt.Sprintf("stream %q (%s)", r.name, side)
 	for _, verb := range one.Verbs {
-		r.routes = append(r.routes, route{verb: verb, path: one.Path, segments: segments, at: r.full(at), owner: owner, socket: end})
+		r.routes = append(r.routes, route{verb: verb, path: one.Path, segments: segments, at: r.full(at), stream: r.name, owner: owner, socket: end})
 	}
 }
 
@@ -138,9 +139,9 @@ func (one *route) as(other *route) string {
 }
 
 // overlaps reports whether two routes of a verb, with as many segments, take the same
-// requests. The two ends of a socket share it.
+// requests. The two ends of a socket of one stream share it.
 func (one *route) overlaps(other *route) bool {
-	if one.path == other.path && one.socket != noSocket && other.socket != noSocket && one.socket != other.socket {
+	if one.stream == other.stream && one.path == other.path && one.socket != noSocket && other.socket != noSocket && one.socket != other.socket {
 		return false
 	}
 	for i, segment := range one.segments {
