@@ -50,16 +50,16 @@ func TestASubgraphIsInternalAndHasItsSchemaFromTheSDL(t *testing.T) {
 	b.Call("POST", "/api/apis/b/schema/sync", b.editor, "").Want(400).Says("graphql.subgraph.sdl")
 }
 
-// parsed returns a definition of a supergraph as its route would have it, without the
-// problem that this release cannot serve it.
+// supergraphAPI is a definition of a supergraph.
+func supergraphAPI(id, subgraphs string) string {
+	return fmt.Sprintf(`{"api_id":%q,"name":%q,"use_keyless":true,"proxy":{"listen_path":"/%s/"},
+		"graphql":{"enabled":true,"execution_mode":"supergraph","supergraph":{"subgraphs":%s}}}`, id, id, id, subgraphs)
+}
+
+// parsed returns a definition of a supergraph as its route would have it.
 func parsed(t *testing.T, subgraphs string) *definition.API {
 	t.Helper()
-	api, err := definition.ParseAPI([]byte(`{"api_id":"s","name":"s","use_keyless":true,"proxy":{"listen_path":"/s/"},
-		"graphql":{"enabled":true,"execution_mode":"supergraph","supergraph":{"subgraphs":` + subgraphs + `}}}`))
-	problems, ok := errors.AsType[*definition.Problems](err)
-	if ok && !slices.ContainsFunc(*problems, func(p definition.Problem) bool { return p.Feature == "" }) {
-		return api
-	}
+	api, err := definition.ParseAPI([]byte(supergraphAPI("s", subgraphs)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,4 +101,60 @@ func TestASupergraphIsComposedWhenItIsSaved(t *testing.T) {
 	if err == nil || err.Error() != "graphql.supergraph.subgraphs[0].api_id: names no API of the organisation" {
 		t.Error(err)
 	}
+}
+
+const ofBoth = `[{"name":"users","api_id":"users"},{"name":"posts","api_id":"posts"}]`
+
+// composedOfBoth starts an admin with two subgraphs and the supergraph "shop".
+func composedOfBoth(t *testing.T, change ...func(*Deps)) *bench {
+	b := start(t, change...)
+	b.Call("POST", "/api/apis", b.editor, subgraphAPI("users", users, "")).Want(200)
+	b.Call("POST", "/api/apis", b.editor, subgraphAPI("posts", posts, "")).Want(200)
+	b.Call("POST", "/api/apis", b.editor, supergraphAPI("shop", ofBoth)).Want(200)
+	return b
+}
+
+func TestAPIsThatSupergraphsNameStay(t *testing.T) {
+	b := composedOfBoth(t)
+	b.Call("GET", "/api/apis/users/uses", b.viewer, "").Want(200).Says(`"supergraphs":[{"id":"shop","name":"shop"}]`)
+	b.Call("DELETE", "/api/apis/users", b.editor, "").Want(409).Says("Supergraphs are composed of this API", "graphql.supergraph.subgraphs", `"Errors":["shop"]`)
+	b.Call("POST", "/api/config/apply", b.editor, `{"delete":{"apis":["users"]}}`).Want(409).Says("Supergraphs are composed of an API", ": shop")
+
+	const says = `must stay that of a GraphQL API with a schema of its own: the supergraph \"shop\" is composed of the API`
+	plain := anAPI("users", "/users")
+	b.Call("PUT", "/api/apis/users", b.editor, plain).Want(400).Says(`graphql: ` + says)
+	b.Call("PUT", "/api/apis/users", b.editor, supergraphAPI("users", `[{"name":"a","url":"http://a.example","sdl":"type Query { a: Int }"}]`)).Want(400).Says(says)
+	b.Call("POST", "/api/config/apply", b.editor, `{"apis":[`+plain+`]}`).Want(400).Says(`apis[\"users\"].graphql: ` + says)
+
+	alone := supergraphAPI("shop", `[{"name":"own","sdl":"type Query { a: Int }","url":"http://own.example"}]`)
+	b.Call("POST", "/api/config/apply", b.editor, `{"apis":[`+plain+`,`+alone+`],"delete":{"apis":["posts"]}}`).Want(200)
+	b.Call("PUT", "/api/apis/shop", b.editor, supergraphAPI("shop", `[{"name":"a","api_id":"users"}]`)).Want(400).Says("graphql.supergraph.subgraphs[0].api_id: names an API that is not a GraphQL API with a schema")
+	b.Call("DELETE", "/api/apis/users", b.editor, "").Want(200)
+}
+
+// What a supergraph names can be deleted by force, and the supergraph keeps what it has of it.
+func TestASupergraphOutlivesItsSubgraph(t *testing.T) {
+	b := composedOfBoth(t)
+	b.Call("DELETE", "/api/apis/posts?force=true", b.editor, "").Want(200)
+	kept := string(b.Call("GET", "/api/apis/shop", b.viewer, "").Want(200).Says("posts: [String]").Body)
+	b.Call("PUT", "/api/apis/shop", b.editor, kept).Want(200)
+	b.Call("POST", "/api/apis", b.editor, strings.NewReplacer(`"api_id":"shop"`, `"api_id":"copy"`, "/shop/", "/copy/").Replace(kept)).Want(400).
+		Says("graphql.supergraph.subgraphs[1].api_id: names no API of the organisation")
+}
+
+func TestASupergraphComesWithItsSubgraphs(t *testing.T) {
+	b := start(t)
+	a, p := subgraphAPI("users", users, ""), subgraphAPI("posts", posts, "")
+	shop := supergraphAPI("shop", ofBoth)
+	const wrong = `type Query { a: Nope }`
+	b.Call("POST", "/api/config/apply", b.editor, `{"apis":[`+shop+`,`+a+`,`+subgraphAPI("posts", wrong, "")+`]}`).Want(400).
+		Says(`apis[\"posts\"]: graphql.subgraph.sdl: INVALID_SUBGRAPH`, `apis[\"shop\"].graphql.supergraph.subgraphs[1].api_id: names an API of this batch that has problems of its own`)
+	b.Call("POST", "/api/config/apply", b.editor, `{"apis":[`+shop+`,`+a+`,`+subgraphAPI("posts", "extend type User { a: Int }", "")+`]}`).Want(400).
+		Says(`apis[\"shop\"]: graphql.supergraph.subgraphs[1].sdl: KEY_MISSING_ON_EXTENSION`)
+	b.Call("POST", "/api/config/apply", b.editor, `{"apis":[`+shop+`,`+a+`]}`).Want(400).Says(`subgraphs[1].api_id: names no API of the organisation`)
+	b.Call("POST", "/api/config/apply", b.editor, `{"apis":[`+p+`,`+shop+`,`+a+`]}`).Want(200)
+	b.Call("GET", "/api/apis/shop", b.viewer, "").Want(200).Says("posts: [String]")
+
+	b.Call("POST", "/api/config/apply", b.editor, `{"apis":[`+shop+`,`+strings.Replace(p, "posts: [String]", "posts: [ID]", 1)+`]}`).Want(200)
+	b.Call("GET", "/api/apis/shop", b.viewer, "").Want(200).Says("posts: [ID]")
 }

@@ -11,7 +11,7 @@ import (
 // usesRoutes are the routes that say what depends on an object.
 func (s *Server) usesRoutes() []rest.Route {
 	all := []rest.Route{{
-		Method: "GET", Path: "/api/apis/{id}/uses", Summary: "Say what depends on an API: policies, keys, entries of the catalogue, calls", Tag: "APIs", Role: rest.Viewer,
+		Method: "GET", Path: "/api/apis/{id}/uses", Summary: "Say what depends on an API: policies, keys, supergraphs, entries of the catalogue, calls", Tag: "APIs", Role: rest.Viewer,
 		Reply: apiUses{}, Wrong: []int{404}, Handle: s.usesOfAPI,
 	}}
 	for _, path := range []string{"/api/portal/policies/{id}/uses", "/api/policies/{id}/uses"} {
@@ -45,6 +45,7 @@ type apiUses struct {
 	PolicyCount    int64    `json:"policy_count" doc:"at most 10000"`
 	Keys           int64    `json:"keys" doc:"that may call it, by a policy or by themselves; at most 10000"`
 	KeysCapped     bool     `json:"keys_capped" doc:"there are more than keys"`
+	Supergraphs    []usedBy `json:"supergraphs" nullable:"false" doc:"that are composed of it"`
 	Catalogue      []usedBy `json:"catalogue" nullable:"false" doc:"entries that offer it, the first 100"`
 	CatalogueCount int64    `json:"catalogue_count"`
 	Calls          int64    `json:"calls_30d"`
@@ -65,6 +66,10 @@ func (s *Server) usesOfAPI(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	supergraphs, err := s.deps.Store.SupergraphsOf(ctx, c.Who.Org, id)
+	if err != nil {
+		return nil, err
+	}
 	entries, offered, err := s.entries(ctx, c, store.CatalogueFilter{API: id})
 	if err != nil {
 		return nil, err
@@ -75,7 +80,10 @@ func (s *Server) usesOfAPI(ctx context.Context, c *rest.Call) (any, error) {
 	}
 	answer := apiUses{
 		Policies: make([]usedBy, 0, len(policies)), PolicyCount: min(count, store.MostCounted), Keys: min(keys, store.MostCounted), KeysCapped: keys > store.MostCounted,
-		Catalogue: entries, CatalogueCount: offered, Calls: calls[id].Hits, Errors: calls[id].Errors,
+		Supergraphs: make([]usedBy, 0, len(supergraphs)), Catalogue: entries, CatalogueCount: offered, Calls: calls[id].Hits, Errors: calls[id].Errors,
+	}
+	for i := range supergraphs {
+		answer.Supergraphs = append(answer.Supergraphs, usedBy{ID: supergraphs[i].ID, Name: supergraphs[i].Name})
 	}
 	for i := range policies {
 		answer.Policies = append(answer.Policies, usedBy{ID: policies[i].ID, Name: policies[i].Name, State: policies[i].State})

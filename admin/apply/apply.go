@@ -113,7 +113,7 @@ func (a *Applier) Apply(ctx context.Context, by store.Author, b *Batch) (*Outcom
 // read checks every object and collects all problems.
 func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (*reading, error) {
 	r := &reading{
-		applier: a, by: by, strict: b.Strict, apis: make(map[string]*definition.API), policies: make(map[string]*definition.Policy), hashes: make(map[string]bool),
+		applier: a, by: by, strict: b.Strict, apis: make(map[string]*definition.API), members: make(map[string]*definition.API), policies: make(map[string]*definition.Policy), hashes: make(map[string]bool),
 		batch: store.Batch{Expect: -1, DeleteAPIs: b.Delete.APIs, DeletePolicies: b.Delete.Policies},
 	}
 	if b.Expect != nil {
@@ -126,6 +126,12 @@ func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (*reading
 	}
 	for i, raw := range b.APIs {
 		if err := r.api(ctx, i, raw); err != nil {
+			return nil, err
+		}
+	}
+	r.composing = true
+	for _, i := range r.supergraphs {
+		if err := r.api(ctx, i, b.APIs[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -157,6 +163,10 @@ type reading struct {
 	made     []NewKey // the keys that exist once the batch is stored
 	wrong    []string
 	warnings []string
+
+	supergraphs []int                      // their places among the APIs; they are read when the others are
+	composing   bool                       // they are being read
+	members     map[string]*definition.API // APIs that they can be composed of; nil: it has problems
 
 	known  map[string][]byte // stored definitions, if they were all read at once
 	legacy []string          // stored legacy hashes; nil: not read yet
@@ -238,9 +248,14 @@ func (r *reading) problem(place string, err error) error {
 
 func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 	api, unread := definition.ParseAPI(raw)
+	if api != nil && api.IsSupergraph() && !r.composing {
+		r.supergraphs = append(r.supergraphs, i)
+		return nil
+	}
 	place := fmt.Sprintf("apis[%d]", i)
 	if api != nil && api.ID != "" {
 		place = fmt.Sprintf("apis[%q]", api.ID)
+		r.members[api.ID] = r.apis[api.ID]
 	}
 	if api != nil && redact.HasMask(raw) {
 		was, err := r.definitionOf(ctx, api.ID)
@@ -254,7 +269,7 @@ func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 		return err
 	}
 	r.unknown(place, api)
-	from, err := r.applier.Schemas.Complete(ctx, r.by.Org, api, unread, stored)
+	from, err := r.applier.Schemas.Among(r.members).Complete(ctx, r.by.Org, api, unread, stored)
 	if err != nil {
 		return r.problem(place, err)
 	}
@@ -271,7 +286,7 @@ func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 	case r.apis[api.ID] != nil:
 		r.add(place, "is there twice")
 	default:
-		r.apis[api.ID] = api
+		r.apis[api.ID], r.members[api.ID] = api, api
 		r.batch.APIs = append(r.batch.APIs, api)
 	}
 	return nil
@@ -383,6 +398,8 @@ func explained(err error) error {
 		return conflict("The configuration was changed in the meantime; it is at revision %d", c.Current)
 	case c.Kind == store.InUse:
 		return conflict("Policies name an API that is to be deleted; delete or change them as well: %s", strings.Join(c.With, ", "))
+	case c.Kind == store.Composed:
+		return conflict("Supergraphs are composed of an API that is to be deleted; delete them or take it out of their graphql.supergraph.subgraphs as well: %s", strings.Join(c.With, ", "))
 	}
 	return conflict("It cannot be stored: %v", err)
 }

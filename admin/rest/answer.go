@@ -167,6 +167,9 @@ func conflictFault(c *store.ConflictError) *Fault {
 	case store.InUse:
 		f.Message = "Policies name this API; change them or add ?force=true: " + with
 		f.Errors = c.With
+	case store.Composed:
+		f.Message = "Supergraphs are composed of this API; take it out of their graphql.supergraph.subgraphs or add ?force=true: " + with
+		f.Errors = c.With
 	case store.LastAdmin:
 		f.Message = "The last active admin of an organisation can neither be removed nor lose the role"
 	case store.NotEmpty:

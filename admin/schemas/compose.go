@@ -63,7 +63,7 @@ func (k *Keeper) takeSchemas(ctx context.Context, org, path string, members []de
 		if m.SDL != "" || m.APIID == "" {
 			continue
 		}
-		row, err := k.store.APIByID(ctx, org, m.APIID)
+		api, err := k.member(ctx, org, m.APIID)
 		at := object.Member(object.Item(path, i), "api_id")
 		if errors.Is(err, store.ErrNotFound) {
 			problems = append(problems, definition.Problem{Path: at, Message: "names no API of the organisation"})
@@ -72,11 +72,11 @@ func (k *Keeper) takeSchemas(ctx context.Context, org, path string, members []de
 		if err != nil {
 			return err
 		}
-		api := new(definition.API)
-		if err := json.Unmarshal(row.Definition, api); err != nil {
-			return fmt.Errorf("reading API %s: %w", row.ID, err)
+		if api == nil {
+			problems = append(problems, definition.Problem{Path: at, Message: "names an API of this batch that has problems of its own"})
+			continue
 		}
-		if m.SDL = federated(api); m.SDL == "" {
+		if m.SDL = api.FederatedSchema(); m.SDL == "" {
 			problems = append(problems, definition.Problem{Path: at, Message: "names an API that is not a GraphQL API with a schema"})
 		}
 	}
@@ -86,15 +86,35 @@ func (k *Keeper) takeSchemas(ctx context.Context, org, path string, members []de
 	return nil
 }
 
-// federated returns the schema that an API has for supergraphs, or "".
-func federated(api *definition.API) string {
-	switch {
-	case !api.IsGraphQL() || api.IsSupergraph():
-		return ""
-	case api.GraphQL.SubgraphSDL() != "":
-		return api.GraphQL.SubgraphSDL()
+// Among returns a Keeper that composes supergraphs of the APIs of a batch, by id, before
+// stored ones. An API that is nil has problems.
+func (k *Keeper) Among(batch map[string]*definition.API) *Keeper {
+	among := *k
+	among.batch = batch
+	return &among
+}
+
+// member returns an API that a supergraph names; nil if it is one of a batch that has
+// problems.
+func (k *Keeper) member(ctx context.Context, org, id string) (*definition.API, error) {
+	if api, ok := k.batch[id]; ok {
+		return api, nil
 	}
-	return api.GraphQL.Schema
+	row, err := k.store.APIByID(ctx, org, id)
+	if err != nil {
+		return nil, err
+	}
+	return read(&row)
+}
+
+// read returns the definition of a stored API.
+func read(row *store.API) (*definition.API, error) {
+	api := new(definition.API)
+	if err := json.Unmarshal(row.Definition, api); err != nil {
+		return nil, fmt.Errorf("reading API %s: %w", row.ID, err)
+	}
+	api.ID = row.ID
+	return api, nil
 }
 
 // compose composes a supergraph that is to be saved, and stores the schema in it.

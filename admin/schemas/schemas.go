@@ -39,6 +39,7 @@ type Keeper struct {
 	store   *store.Store
 	options Options
 	log     *slog.Logger
+	batch   map[string]*definition.API // see Among
 }
 
 // New returns a Keeper of the schemas in a store.

@@ -2,8 +2,6 @@ package schemas
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
@@ -107,9 +105,9 @@ func (k *Keeper) graphQLAPI(ctx context.Context, org, id string) (store.API, *de
 	if err != nil {
 		return row, nil, err
 	}
-	api := new(definition.API)
-	if err := json.Unmarshal(row.Definition, api); err != nil {
-		return row, nil, fmt.Errorf("reading API %s: %w", id, err)
+	api, err := read(&row)
+	if err != nil {
+		return row, nil, err
 	}
 	if api.GraphQL == nil || api.GraphQL.Schema == "" {
 		return row, nil, &Refusal{Status: badRequest, Message: "The API has no GraphQL schema"}

@@ -88,11 +88,10 @@ func (k *Keeper) find(ctx context.Context, org, id string, have int64, within ti
 	if have != 0 && have != row.Version {
 		return nil, &store.ConflictError{Kind: store.Stale, Current: row.Version}
 	}
-	f := &finding{api: new(definition.API), report: &Report{Version: row.Version}}
-	if err := json.Unmarshal(row.Definition, f.api); err != nil {
-		return nil, fmt.Errorf("reading API %s: %w", id, err)
+	f := &finding{report: &Report{Version: row.Version}}
+	if f.api, err = read(&row); err != nil {
+		return nil, err
 	}
-	f.api.ID = row.ID
 	if err := syncable(f.api); err != nil {
 		return nil, err
 	}

@@ -43,9 +43,12 @@ func (c *Change) CreateAPI(ctx context.Context, api *definition.API) error {
 	if err := c.checkPolicies(ctx, api, nil); err != nil {
 		return err
 	}
+	if err := c.checkMembers(ctx, api, nil); err != nil {
+		return err
+	}
 	err = c.q.InsertAPI(ctx, db.InsertAPIParams{
 		ID: row.ID, OrgID: row.OrgID, Name: row.Name, Domain: row.Domain,
-		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds, Secrets: row.Secrets, Events: row.Events,
+		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds, Secrets: row.Secrets, Events: row.Events, Subgraphs: row.Subgraphs,
 	})
 	if err != nil {
 		return err
@@ -76,9 +79,15 @@ func (c *Change) UpdateAPI(ctx context.Context, api *definition.API, have int64)
 	if err := c.checkPolicies(ctx, api, old.Definition); err != nil {
 		return 0, err
 	}
+	if err := c.checkMembers(ctx, api, old.Subgraphs); err != nil {
+		return 0, err
+	}
+	if err := c.checkComposable(ctx, api); err != nil {
+		return 0, err
+	}
 	version, err = c.q.UpdateAPI(ctx, db.UpdateAPIParams{
 		OrgID: row.OrgID, ID: row.ID, Name: row.Name, Domain: row.Domain,
-		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds, Secrets: row.Secrets, Events: row.Events,
+		ListenPath: row.ListenPath, Routed: row.Routed, Definition: row.Definition, SyncSeconds: row.SyncSeconds, Secrets: row.Secrets, Events: row.Events, Subgraphs: row.Subgraphs,
 	})
 	if err != nil {
 		return 0, err
@@ -89,8 +98,8 @@ func (c *Change) UpdateAPI(ctx context.Context, api *definition.API, have int64)
 	return version, c.note(ctx, ObjectChange{kindAPI, row.ID, row.Name, updated}, old.Definition, row.Definition)
 }
 
-// DeleteAPI deletes an API at version have, or at any if have is 0. If policies name it,
-// force must be set; they keep naming it.
+// DeleteAPI deletes an API at version have, or at any if have is 0. If policies or
+// supergraphs name it, force must be set; they keep naming it.
 func (c *Change) DeleteAPI(ctx context.Context, id string, have int64, force bool) error {
 	old, err := c.q.APIByID(ctx, db.APIByIDParams{OrgID: c.by.Org, ID: id})
 	if err != nil {
@@ -117,8 +126,11 @@ func (c *Change) DeleteAPI(ctx context.Context, id string, have int64, force boo
 
 func (c *Change) checkUnused(ctx context.Context, api string) error {
 	naming, err := c.q.PoliciesNaming(ctx, db.PoliciesNamingParams{OrgID: c.by.Org, API: api})
-	if err != nil || len(naming) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(naming) == 0 {
+		return c.checkUncomposed(ctx, api)
 	}
 	conflict := &ConflictError{Kind: InUse}
 	for _, p := range naming {
@@ -165,7 +177,7 @@ func (c *Change) apiRow(api *definition.API) (db.API, error) {
 	return db.API{
 		ID: api.ID, OrgID: c.by.Org, Name: api.Name,
 		Domain: strings.ToLower(api.Domain), ListenPath: routePath(api.Proxy.ListenPath),
-		Routed: api.IsActive() && !api.Internal, Definition: body, SyncSeconds: syncSeconds(api), Secrets: c.refers(api), Events: api.PortalEvents(),
+		Routed: api.IsActive() && !api.Internal, Definition: body, SyncSeconds: syncSeconds(api), Secrets: c.refers(api), Events: api.PortalEvents(), Subgraphs: api.MemberAPIs(),
 	}, nil
 }
 

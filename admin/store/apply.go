@@ -44,6 +44,12 @@ func (c *Change) Apply(ctx context.Context, b *Batch) error {
 		if err := c.checkPolicies(ctx, api, nil); err != nil {
 			return err
 		}
+		if err := c.checkMembers(ctx, api, nil); err != nil {
+			return err
+		}
+	}
+	if err := c.checkComposable(ctx, b.APIs...); err != nil {
+		return err
 	}
 	for _, id := range b.DeleteAPIs {
 		if err := c.checkUnused(ctx, id); err != nil {

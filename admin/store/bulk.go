@@ -67,7 +67,7 @@ func (p *putting) add(c *Change, id string, body []byte, old *db.API) error {
 	}
 	fresh := db.CopyAPIsParams{
 		ID: id, OrgID: c.by.Org, Name: row.Name, Domain: row.Domain, ListenPath: row.ListenPath,
-		Routed: row.Routed, Definition: body, Version: 1, CreatedAt: now(), SyncSeconds: row.SyncSeconds, Secrets: row.Secrets, Events: row.Events,
+		Routed: row.Routed, Definition: body, Version: 1, CreatedAt: now(), SyncSeconds: row.SyncSeconds, Secrets: row.Secrets, Events: row.Events, Subgraphs: row.Subgraphs,
 	}
 	note := noted{did: ObjectChange{kindAPI, id, row.Name, created}, after: body}
 	if old != nil {

@@ -37,6 +37,7 @@ const (
 	TakenRoute ConflictKind = "taken route" // another API has the domain and listen path
 	TakenName  ConflictKind = "taken name"  // another object has the name
 	InUse      ConflictKind = "in use"      // others name the object
+	Composed   ConflictKind = "composed"    // supergraphs name the API
 	LastAdmin  ConflictKind = "last admin"  // the organisation would have no active admin
 	Repeated   ConflictKind = "repeated"    // the call was carried out before
 	NotEmpty   ConflictKind = "not empty"   // the organisation still has objects

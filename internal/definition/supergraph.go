@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/definition/object"
@@ -70,6 +71,34 @@ func (g *GraphQL) SubgraphSDL() string {
 		return ""
 	}
 	return strings.TrimSpace(g.Subgraph.SDL)
+}
+
+// FederatedSchema returns the schema in SDL that the API has for supergraphs; "" if it
+// cannot be part of one.
+func (a *API) FederatedSchema() string {
+	switch {
+	case !a.IsGraphQL() || a.IsSupergraph():
+		return ""
+	case a.GraphQL.SubgraphSDL() != "":
+		return a.GraphQL.SubgraphSDL()
+	}
+	return a.GraphQL.Schema
+}
+
+// MemberAPIs returns the APIs that a supergraph names, each once, in order; none for other
+// APIs.
+func (a *API) MemberAPIs() []string {
+	ids := []string{}
+	if !a.IsSupergraph() || a.GraphQL.Supergraph == nil {
+		return ids
+	}
+	for i := range a.GraphQL.Supergraph.Subgraphs {
+		if id := a.GraphQL.Supergraph.Subgraphs[i].APIID; id != "" {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // setDefaults sets what depends on other members: subgraphs are internal, and reached

@@ -10,8 +10,8 @@ FROM (SELECT unnest(@domains::text[])::text AS domain, unnest(@paths::text[])::t
 JOIN apis a ON a.routed AND a.domain = wanted.domain AND a.listen_path = wanted.listen_path;
 
 -- name: CopyAPIs :copyfrom
-INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, version, created_at, sync_seconds, secrets, events)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, version, created_at, sync_seconds, secrets, events, subgraphs)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
 
 -- name: CopyHistory :copyfrom
 INSERT INTO config_history (org_id, kind, id, revision, body) VALUES ($1, $2, $3, $4, $5);

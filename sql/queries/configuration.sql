@@ -109,17 +109,23 @@ SELECT id, org_id, name FROM apis
 WHERE id = @id OR (@routed::boolean AND routed AND domain = @domain AND listen_path = @listen_path);
 
 -- name: InsertAPI :exec
-INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds, secrets, events)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
+INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds, secrets, events, subgraphs)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
 -- name: UpdateAPI :one
-UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8, secrets = $9, events = $10,
+UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8, secrets = $9, events = $10, subgraphs = $11,
     version = version + 1, updated_at = now()
 WHERE org_id = $1 AND id = $2
 RETURNING version;
 
 -- name: DeleteAPI :exec
 DELETE FROM apis WHERE org_id = $1 AND id = $2;
+
+-- SupergraphsOf returns the supergraphs that are composed of one of some APIs.
+-- name: SupergraphsOf :many
+SELECT id, name, subgraphs FROM apis
+WHERE org_id = @org_id AND subgraphs <> '{}' AND subgraphs && @apis::text[]
+ORDER BY name, id;
 
 -- KnownAPIs returns which of some APIs the organisation has.
 -- name: KnownAPIs :many

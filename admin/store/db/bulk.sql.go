@@ -23,6 +23,7 @@ type CopyAPIsParams struct {
 	SyncSeconds int32
 	Secrets     []string
 	Events      []string
+	Subgraphs   []string
 }
 
 type CopyAuditParams struct {

@@ -11,7 +11,7 @@ import (
 )
 
 const aPIByID = `-- name: APIByID :one
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets, events FROM apis WHERE org_id = $1 AND id = $2
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets, events, subgraphs FROM apis WHERE org_id = $1 AND id = $2
 `
 
 type APIByIDParams struct {
@@ -41,12 +41,13 @@ func (q *Queries) APIByID(ctx context.Context, arg APIByIDParams) (API, error) {
 		&i.Tags,
 		&i.Secrets,
 		&i.Events,
+		&i.Subgraphs,
 	)
 	return i, err
 }
 
 const aPIsOf = `-- name: APIsOf :many
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets, events FROM apis WHERE org_id = $1
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets, events, subgraphs FROM apis WHERE org_id = $1
 `
 
 // APIsOf returns all APIs of an organisation.
@@ -78,6 +79,7 @@ func (q *Queries) APIsOf(ctx context.Context, orgID string) ([]API, error) {
 			&i.Tags,
 			&i.Secrets,
 			&i.Events,
+			&i.Subgraphs,
 		); err != nil {
 			return nil, err
 		}
@@ -515,8 +517,8 @@ func (q *Queries) DeletePolicy(ctx context.Context, arg DeletePolicyParams) erro
 }
 
 const insertAPI = `-- name: InsertAPI :exec
-INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds, secrets, events)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+INSERT INTO apis (id, org_id, name, domain, listen_path, routed, definition, sync_seconds, secrets, events, subgraphs)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 `
 
 type InsertAPIParams struct {
@@ -530,6 +532,7 @@ type InsertAPIParams struct {
 	SyncSeconds int32
 	Secrets     []string
 	Events      []string
+	Subgraphs   []string
 }
 
 func (q *Queries) InsertAPI(ctx context.Context, arg InsertAPIParams) error {
@@ -544,6 +547,7 @@ func (q *Queries) InsertAPI(ctx context.Context, arg InsertAPIParams) error {
 		arg.SyncSeconds,
 		arg.Secrets,
 		arg.Events,
+		arg.Subgraphs,
 	)
 	return err
 }
@@ -654,7 +658,7 @@ func (q *Queries) KnownAPIs(ctx context.Context, arg KnownAPIsParams) ([]string,
 }
 
 const listAPIs = `-- name: ListAPIs :many
-SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets, events FROM apis
+SELECT id, org_id, name, domain, listen_path, routed, definition, version, created_at, updated_at, sync_seconds, kind, auth, active, path, tags, secrets, events, subgraphs FROM apis
 WHERE org_id = $1
     AND ($2::text = '' OR position(lower($2) IN lower(name)) > 0 OR id = $2)
 ORDER BY
@@ -708,6 +712,7 @@ func (q *Queries) ListAPIs(ctx context.Context, arg ListAPIsParams) ([]API, erro
 			&i.Tags,
 			&i.Secrets,
 			&i.Events,
+			&i.Subgraphs,
 		); err != nil {
 			return nil, err
 		}
@@ -1207,8 +1212,46 @@ func (q *Queries) RevisionByNumber(ctx context.Context, arg RevisionByNumberPara
 	return i, err
 }
 
+const supergraphsOf = `-- name: SupergraphsOf :many
+SELECT id, name, subgraphs FROM apis
+WHERE org_id = $1 AND subgraphs <> '{}' AND subgraphs && $2::text[]
+ORDER BY name, id
+`
+
+type SupergraphsOfParams struct {
+	OrgID string
+	APIs  []string
+}
+
+type SupergraphsOfRow struct {
+	ID        string
+	Name      string
+	Subgraphs []string
+}
+
+// SupergraphsOf returns the supergraphs that are composed of one of some APIs.
+func (q *Queries) SupergraphsOf(ctx context.Context, arg SupergraphsOfParams) ([]SupergraphsOfRow, error) {
+	rows, err := q.db.Query(ctx, supergraphsOf, arg.OrgID, arg.APIs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SupergraphsOfRow{}
+	for rows.Next() {
+		var i SupergraphsOfRow
+		if err := rows.Scan(&i.ID, &i.Name, &i.Subgraphs); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const updateAPI = `-- name: UpdateAPI :one
-UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8, secrets = $9, events = $10,
+UPDATE apis SET name = $3, domain = $4, listen_path = $5, routed = $6, definition = $7, sync_seconds = $8, secrets = $9, events = $10, subgraphs = $11,
     version = version + 1, updated_at = now()
 WHERE org_id = $1 AND id = $2
 RETURNING version
@@ -1225,6 +1268,7 @@ type UpdateAPIParams struct {
 	SyncSeconds int32
 	Secrets     []string
 	Events      []string
+	Subgraphs   []string
 }
 
 func (q *Queries) UpdateAPI(ctx context.Context, arg UpdateAPIParams) (int64, error) {
@@ -1239,6 +1283,7 @@ func (q *Queries) UpdateAPI(ctx context.Context, arg UpdateAPIParams) (int64, er
 		arg.SyncSeconds,
 		arg.Secrets,
 		arg.Events,
+		arg.Subgraphs,
 	)
 	var version int64
 	err := row.Scan(&version)

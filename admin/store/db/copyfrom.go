@@ -41,6 +41,7 @@ func (r iteratorForCopyAPIs) Values() ([]interface{}, error) {
 		r.rows[0].SyncSeconds,
 		r.rows[0].Secrets,
 		r.rows[0].Events,
+		r.rows[0].Subgraphs,
 	}, nil
 }
 
@@ -49,7 +50,7 @@ func (r iteratorForCopyAPIs) Err() error {
 }
 
 func (q *Queries) CopyAPIs(ctx context.Context, arg []CopyAPIsParams) (int64, error) {
-	return q.db.CopyFrom(ctx, []string{"apis"}, []string{"id", "org_id", "name", "domain", "listen_path", "routed", "definition", "version", "created_at", "sync_seconds", "secrets", "events"}, &iteratorForCopyAPIs{rows: arg})
+	return q.db.CopyFrom(ctx, []string{"apis"}, []string{"id", "org_id", "name", "domain", "listen_path", "routed", "definition", "version", "created_at", "sync_seconds", "secrets", "events", "subgraphs"}, &iteratorForCopyAPIs{rows: arg})
 }
 
 // iteratorForCopyAudit implements pgx.CopyFromSource.

@@ -27,6 +27,7 @@ type API struct {
 	Tags        []string
 	Secrets     []string
 	Events      []string
+	Subgraphs   []string
 }
 
 type APISchema struct {
