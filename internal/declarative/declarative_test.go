@@ -118,6 +118,21 @@ func TestSchemasThatTheAdminComposedStay(t *testing.T) {
 	}
 }
 
+func TestASupergraphDiffersWithItsSubgraphs(t *testing.T) {
+	const subgraph = "kind: API\nmetadata: {name: users}\nspec: {use_keyless: true, proxy: {listen_path: /u/, target_url: 'http://up.example'}, graphql: {enabled: true, execution_mode: subgraph, subgraph: {sdl: 'type Query { a: Int }'}}}\n---\n"
+	const supergraph = "kind: API\nmetadata: {name: shop}\nspec: {use_keyless: true, proxy: {listen_path: /s/}, graphql: {enabled: true, execution_mode: supergraph, supergraph: {subgraphs: [{name: users, api_id: users}]}}}\n"
+	composed := strings.Replace(supergraph, "api_id: users", "api_id: users, url: 'svc://users', sdl: 'type Query { a: Int }'", 1)
+	for files, updates := range map[string]int{
+		subgraph + supergraph: 0,
+		supergraph:            0,
+		strings.Replace(subgraph, "a: Int", "a: Int b: Int", 1) + supergraph: 2,
+	} {
+		if p := plan(t, read(t, subgraph+composed), read(t, files), Options{}); p.Count(Update) != updates {
+			t.Errorf("%s\n%s", files, p.Text())
+		}
+	}
+}
+
 func TestOnlyLabelledObjectsArePruned(t *testing.T) {
 	have := read(t, apiText+"---\n"+goldDoc+"---\nkind: Key\nmetadata: {name: ann}\nhash: "+keyHash+"\nspec: {apply_policies: [gold]}\n")
 	if p := plan(t, have, read(t, "kind: Key\nmetadata: {name: bob}\ngenerate: true\nspec: {apply_policies: [gold]}\n"), Options{Prune: true}); p.Count(Delete) != 2 || p.Count(Create) != 1 {

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/diff"
 )
 
@@ -31,6 +33,8 @@ type Change struct {
 type Plan struct {
 	Changes   []Change
 	Unchanged int
+
+	want *Set
 }
 
 // Options say what happens to objects that are in no file.
@@ -49,7 +53,7 @@ func NewPlan(have, want *Set, o Options) (*Plan, error) {
 			named[one.Name] = one
 		}
 	}
-	plan := new(Plan)
+	plan := &Plan{want: want}
 	kept := make(map[string]bool, len(want.Objects))
 	for _, one := range want.Objects {
 		kept[one.identity()] = true
@@ -94,6 +98,7 @@ func (p *Plan) compare(old, one *Object) error {
 	if err != nil {
 		return err
 	}
+	p.takeSchemas(after)
 	keepSchema(before, after)
 	members, err := difference(before, after)
 	if err != nil {
@@ -126,6 +131,26 @@ func keepSchema(before, after any) {
 	for i, were := range elements(object(have)["subgraphs"], len(members)) {
 		if api := object(members[i])["api_id"]; api != nil && api == object(were)["api_id"] {
 			keep(were, members[i], "sdl")
+		}
+	}
+}
+
+// takeSchemas gives the members of a supergraph the schemas of the wanted APIs that they
+// name, as the admin does, so that a supergraph differs if one of its subgraphs does.
+func (p *Plan) takeSchemas(after any) {
+	members, _ := object(object(object(after)["graphql"])["supergraph"])["subgraphs"].([]any)
+	for i := range members {
+		m := object(members[i])
+		if m == nil || m["api_id"] == nil || m["sdl"] != nil {
+			continue
+		}
+		at := slices.IndexFunc(p.want.Objects, func(o *Object) bool { return o.Kind == API && o.Name == m["api_id"] })
+		if at < 0 {
+			continue
+		}
+		api, _ := definition.ParseAPI(p.want.Objects[at].Body) // its problems are the admin's to report
+		if api != nil && api.FederatedSchema() != "" {
+			m["sdl"] = api.FederatedSchema()
 		}
 	}
 }
