@@ -186,7 +186,7 @@ func New(d Deps) (*Server, error) {
 	s.signin = signin.New(signin.Deps{
 		Store: d.Store, Passwords: d.KeyOptions.Passwords, Letters: s.portal.Letters(), PublicURL: strings.TrimSuffix(d.PublicURL, "/"), LoginRate: d.LoginRate, Now: d.Now, Log: d.Log,
 	})
-	d.Schemas.Secret = s.Secret
+	d.Schemas.Secret, d.Schemas.Used = s.Secret, s.fieldsRead
 	s.schemas = schemas.New(d.Store, d.Schemas, d.Log)
 	if err := s.openUsage(); err != nil {
 		return nil, err

@@ -207,19 +207,43 @@ func (s *Server) validateAPI(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	effects, err := s.effectsOf(ctx, c.Who.Org, api)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.deps.Store.CheckHooks(ctx, c.Who.Org, api); err != nil {
 		return nil, err
 	}
-	answer := rest.Done("API definition is valid", map[string]any{"warnings": append([]string{}, warnings...)})
+	answer := rest.Done("API definition is valid", map[string]any{"warnings": append(append([]string{}, warnings...), schemas.Warnings(effects)...), "effects": effects})
 	answer.Warnings = unknown
 	return answer, nil
+}
+
+// effectsOf returns what saving a valid definition would mean for the clients of GraphQL
+// APIs.
+func (s *Server) effectsOf(ctx context.Context, org string, api *definition.API) ([]*schemas.Effect, error) {
+	if !api.IsGraphQL() || api.ID == "" {
+		return []*schemas.Effect{}, nil
+	}
+	row, err := s.deps.Store.APIByID(ctx, org, api.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return []*schemas.Effect{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	before := new(definition.API)
+	if err := json.Unmarshal(row.Definition, before); err != nil {
+		return nil, fmt.Errorf("reading API %s: %w", row.ID, err)
+	}
+	return s.schemas.EffectsOnClients(ctx, org, api, before)
 }
 
 // A givenAPI is a definition that is to be saved.
 type givenAPI struct {
 	*definition.API
 	from     schemas.Origin
-	warnings []string // about its unknown members
+	warnings []string // about its unknown members, and about clients
 }
 
 // readAPI reads a definition from the body, bare or in the member api_definition.
@@ -241,7 +265,11 @@ func (s *Server) readAPI(ctx context.Context, c *rest.Call, stored *store.API) (
 	}
 	api, warnings, unread := parseAPI(c, body, was)
 	from, err := s.schemas.Complete(ctx, c.Who.Org, api, unread, before)
-	return &givenAPI{api, from, warnings}, err
+	if err != nil {
+		return nil, err
+	}
+	effects, err := s.schemas.EffectsOnClients(ctx, c.Who.Org, api, before)
+	return &givenAPI{api, from, append(warnings, schemas.Warnings(effects)...)}, err
 }
 
 // restored returns an object to be saved with the stored secrets in place of their masks.

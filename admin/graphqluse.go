@@ -3,9 +3,9 @@ package admin
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/sluicegate/sluice/admin/rest"
+	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/internal/usage"
 )
 
@@ -24,28 +24,24 @@ func (s *Server) graphQLUseRoutes() []rest.Route {
 	}
 }
 
-// CountedBy says what counts cover.
-type CountedBy struct {
-	Since    *time.Time `json:"since" doc:"when the first of the gateways began to count; null: none has counted anything"`
-	Gateways []string   `json:"gateways" nullable:"false" doc:"that have answered"`
-	Silent   []string   `json:"silent" nullable:"false" doc:"gateways that did not answer in time: their counts are missing"`
-}
-
 // operationsUse is how often the operations of an API ran.
 type operationsUse struct {
-	CountedBy
+	usage.CountedBy
 	Operations []usage.OperationUse `json:"operations" nullable:"false" doc:"those that ran most first"`
 }
 
 // fieldsUse is which fields of an API were read.
 type fieldsUse struct {
-	CountedBy
+	usage.CountedBy
 	Fields []usage.FieldUse `json:"fields" nullable:"false" doc:"by type and name, at most 2000"`
 	Total  int              `json:"total" doc:"fields that were read; if more than are listed, ask by type"`
 }
 
 func (s *Server) operationsUsed(ctx context.Context, c *rest.Call) (any, error) {
-	answers, by, err := s.askUse(ctx, c, &usage.GraphQLQuestion{})
+	if err := s.knows(ctx, c); err != nil {
+		return nil, err
+	}
+	answers, by, err := s.askUse(ctx, &usage.GraphQLQuestion{API: c.Param("id")})
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +56,20 @@ func (s *Server) fieldsUsed(ctx context.Context, c *rest.Call) (any, error) {
 	if len(q.Type) > maxTypeName {
 		return nil, rest.BadRequest("type must be the name of a type of the schema, of at most 200 bytes")
 	}
-	answers, by, err := s.askUse(ctx, c, &q)
+	if err := s.knows(ctx, c); err != nil {
+		return nil, err
+	}
+	q.API = c.Param("id")
+	return s.readsOf(ctx, &q)
+}
+
+// readsOf asks the gateways which fields were read.
+func (s *Server) readsOf(ctx context.Context, q *usage.GraphQLQuestion) (*fieldsUse, error) {
+	answers, by, err := s.askUse(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	use := fieldsUse{CountedBy: by, Fields: usage.MergeFields(answers)}
+	use := &fieldsUse{CountedBy: by, Fields: usage.MergeFields(answers)}
 	for _, a := range answers {
 		use.Total = max(use.Total, a.Fields.Total)
 	}
@@ -73,18 +78,29 @@ func (s *Server) fieldsUsed(ctx context.Context, c *rest.Call) (any, error) {
 	return use, nil
 }
 
-// askUse asks the gateways how the API of a call was used.
-func (s *Server) askUse(ctx context.Context, c *rest.Call, q *usage.GraphQLQuestion) (answers []usage.GraphQLAnswer, by CountedBy, err error) {
-	if _, err := s.deps.Store.APIByID(ctx, c.Who.Org, c.Param("id")); err != nil {
-		return nil, by, rest.Missing(err, noAPI)
+// fieldsRead asks the gateways which fields of an API were read.
+func (s *Server) fieldsRead(ctx context.Context, api string) (*schemas.Use, error) {
+	use, err := s.readsOf(ctx, &usage.GraphQLQuestion{API: api, Fields: usage.MaxFields})
+	if err != nil {
+		return nil, err
 	}
-	q.API = c.Param("id")
+	return &schemas.Use{CountedBy: use.CountedBy, Fields: use.Fields, More: use.Total > len(use.Fields)}, nil
+}
+
+// knows returns an error unless the API of a call exists.
+func (s *Server) knows(ctx context.Context, c *rest.Call) error {
+	_, err := s.deps.Store.APIByID(ctx, c.Who.Org, c.Param("id"))
+	return rest.Missing(err, noAPI)
+}
+
+// askUse asks the gateways how an API was used.
+func (s *Server) askUse(ctx context.Context, q *usage.GraphQLQuestion) (answers []usage.GraphQLAnswer, by usage.CountedBy, err error) {
 	answers, silent, err := ask(ctx, s, question{text: q.String()}, everyAnswer[usage.GraphQLAnswer])
 	if err != nil {
 		return nil, by, err
 	}
 	answers = slices.DeleteFunc(answers, func(a usage.GraphQLAnswer) bool { return q.Fields > 0 && a.Fields == nil })
-	by = CountedBy{Gateways: make([]string, 0, len(answers)), Silent: append([]string{}, silent...)}
+	by = usage.CountedBy{Gateways: make([]string, 0, len(answers)), Silent: append([]string{}, silent...)}
 	for i := range answers {
 		a := &answers[i]
 		by.Gateways = append(by.Gateways, a.Gateway)

@@ -34,6 +34,10 @@ func (s *Server) schemaRoutes() []rest.Route {
 			Query: []string{"apply", "force"}, Reply: syncAnswer{}, Wrong: []int{400, 404, 409, 502}, Match: true, Handle: s.syncSchema,
 		},
 		{
+			Method: "POST", Path: "/api/apis/{id}/schema/check", Summary: "Say what another schema of a GraphQL API would change for its clients, and for those of supergraphs that name it; nothing is stored", Tag: "Schemas", Role: rest.Viewer,
+			Body: candidate{}, Reply: checked{}, Wrong: []int{400, 404, 413, 415}, Handle: s.checkCandidate,
+		},
+		{
 			Method: "POST", Path: "/api/graphql/check", Summary: "Check a schema without saving it", Tag: "Schemas", Role: rest.Viewer,
 			Body: schemaText{}, Reply: schemaProblems{}, Wrong: []int{400, 413, 415}, Handle: s.checkSchema,
 		},
@@ -54,6 +58,16 @@ type syncAnswer struct {
 // schemaText is a schema to be checked.
 type schemaText struct {
 	Schema string `json:"schema" doc:"in SDL"`
+}
+
+// candidate is a schema that an API might get.
+type candidate struct {
+	Schema string `json:"schema,omitempty" doc:"in SDL; that of graphql.subgraph.sdl for a subgraph that has one. Left out for a supergraph, which is composed anew of the schemas of its APIs"`
+}
+
+// checked is what a schema would change.
+type checked struct {
+	Effects []*schemas.Effect `json:"effects" nullable:"false" doc:"on the clients of the API, if its schema would differ, and on those of each supergraph that names it"`
 }
 
 // composed are subgraphs to be composed.
@@ -141,6 +155,15 @@ func (s *Server) syncSchema(ctx context.Context, c *rest.Call) (any, error) {
 	}
 	c.SetVersion(report.Version)
 	return syncAnswer{Status: "OK", Message: report.Message(), Meta: report}, nil
+}
+
+func (s *Server) checkCandidate(ctx context.Context, c *rest.Call) (any, error) {
+	var sent candidate
+	if err := c.Decode(&sent); err != nil {
+		return nil, err
+	}
+	effects, err := s.schemas.Check(ctx, c.Who.Org, c.Param("id"), sent.Schema)
+	return checked{effects}, rest.Missing(err, noAPI)
 }
 
 func (s *Server) checkSchema(_ context.Context, c *rest.Call) (any, error) {

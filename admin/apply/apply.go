@@ -113,7 +113,7 @@ func (a *Applier) Apply(ctx context.Context, by store.Author, b *Batch) (*Outcom
 // read checks every object and collects all problems.
 func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (*reading, error) {
 	r := &reading{
-		applier: a, by: by, strict: b.Strict, apis: make(map[string]*definition.API), members: make(map[string]*definition.API), policies: make(map[string]*definition.Policy), hashes: make(map[string]bool),
+		applier: a, by: by, strict: b.Strict, apis: make(map[string]*definition.API), members: make(map[string]*definition.API), graphs: make(map[string]*definition.API), policies: make(map[string]*definition.Policy), hashes: make(map[string]bool),
 		batch: store.Batch{Expect: -1, DeleteAPIs: b.Delete.APIs, DeletePolicies: b.Delete.Policies},
 	}
 	if b.Expect != nil {
@@ -134,6 +134,9 @@ func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (*reading
 		if err := r.api(ctx, i, b.APIs[i]); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.effects(ctx); err != nil {
+		return nil, err
 	}
 	for i, raw := range b.Policies {
 		if err := r.policy(ctx, i, raw); err != nil {
@@ -167,6 +170,7 @@ type reading struct {
 	supergraphs []int                      // their places among the APIs; they are read when the others are
 	composing   bool                       // they are being read
 	members     map[string]*definition.API // APIs that they can be composed of; nil: it has problems
+	graphs      map[string]*definition.API // GraphQL APIs as they are stored; nil: new ones
 
 	known  map[string][]byte // stored definitions, if they were all read at once
 	legacy []string          // stored legacy hashes; nil: not read yet
@@ -287,7 +291,36 @@ func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 		r.add(place, "is there twice")
 	default:
 		r.apis[api.ID], r.members[api.ID] = api, api
+		if api.IsGraphQL() {
+			r.graphs[api.ID] = stored
+		}
 		r.batch.APIs = append(r.batch.APIs, api)
+	}
+	return nil
+}
+
+// effects warns of what the APIs of the batch mean for clients of GraphQL APIs.
+func (r *reading) effects(ctx context.Context) error {
+	keeper := r.applier.Schemas.Among(r.members)
+	var all []*schemas.Effect
+	for _, api := range r.batch.APIs {
+		some, err := keeper.Effects(ctx, r.by.Org, api, r.graphs[api.ID])
+		if err != nil {
+			return err
+		}
+		all = append(all, some...)
+	}
+	keeper.CountReads(ctx, all)
+	for _, e := range all {
+		at := ""
+		if r.apis[e.API] != nil {
+			at = fmt.Sprintf("apis[%q].", e.API)
+		}
+		for _, text := range e.Warnings() {
+			if len(r.warnings) < maxWrong {
+				r.warnings = append(r.warnings, at+text)
+			}
+		}
 	}
 	return nil
 }

@@ -29,6 +29,9 @@ type Options struct {
 	// Secret returns a secret of an organisation that a definition refers to; nil: none is
 	// known.
 	Secret func(ctx context.Context, org string, ref definition.SecretRef) (string, error)
+
+	// Used asks the gateways which fields of an API were read; nil: they cannot be asked.
+	Used func(ctx context.Context, api string) (*Use, error)
 }
 
 // fetchWithin bounds fetching a schema while a caller waits.

@@ -19,17 +19,12 @@ const listed = 1000
 
 // A Report is the result of fetching a schema.
 type Report struct {
-	Applied      bool            `json:"applied" doc:"the schema was stored and goes to the gateways"`
-	Changes      []change.Change `json:"changes" doc:"breaking ones first; at most 1,000"`
-	Total        int             `json:"changes_total"`
-	Breaking     int             `json:"breaking" doc:"how many changes are"`
-	Broken       []change.Break  `json:"broken" doc:"field rules, persisted queries and trusted documents that the new schema breaks; at most 1,000"`
-	BrokenTotal  int             `json:"broken_total"`
-	SchemaHash   string          `json:"schema_hash" doc:"SHA-256 of the upstream's schema"`
-	PreviousHash string          `json:"previous_hash" doc:"SHA-256 of the schema that was stored"`
-	Version      int64           `json:"-"` // of the API, afterwards
-
-	unservable []string // those of Broken for which gateways refuse the API
+	Applied bool `json:"applied" doc:"the schema was stored and goes to the gateways"`
+	Comparison
+	Supergraphs  []*Effect `json:"supergraphs" nullable:"false" doc:"what the schema means for the supergraphs that name the API, once they are composed anew"`
+	SchemaHash   string    `json:"schema_hash" doc:"SHA-256 of the upstream's schema"`
+	PreviousHash string    `json:"previous_hash" doc:"SHA-256 of the schema that was stored"`
+	Version      int64     `json:"-"` // of the API, afterwards
 }
 
 // Message returns a sentence about the result.
@@ -60,6 +55,10 @@ func (k *Keeper) Sync(ctx context.Context, by store.Author, id string, w SyncOpt
 	if err != nil {
 		return nil, err
 	}
+	if found.report.Supergraphs, err = k.supergraphs(ctx, by.Org, id, found.text); err != nil {
+		return nil, err
+	}
+	k.CountReads(ctx, found.report.Supergraphs, &found.report.Comparison)
 	if !w.Apply || found.text == found.api.GraphQL.Schema {
 		return found.report, k.store.NoteSchemaSync(ctx, by.Org, id, "")
 	}
@@ -102,13 +101,8 @@ func (k *Keeper) find(ctx context.Context, org, id string, have int64, within ti
 	if err != nil {
 		return nil, err
 	}
-	holders, err := k.holders(ctx, org, id)
-	if err != nil {
-		return nil, err
-	}
 	f.report.PreviousHash, f.report.SchemaHash = store.HashSchema(f.api.GraphQL.Schema), store.HashSchema(f.text)
-	f.report.compare(f.api, now, holders)
-	return f, nil
+	return f, f.report.compare(f.api.GraphQL.Schema, now, f.api, k.holding(ctx, org, id))
 }
 
 // syncable refuses APIs whose schema is not that of a single upstream.
@@ -147,28 +141,6 @@ func (r *Refusal) text() string {
 		return r.Message
 	}
 	return r.Message + ": " + r.Errors[0]
-}
-
-// compare fills in what the schema changes and breaks. Faults of the stored schema that
-// gateways ignore are ignored; a stored schema that they cannot serve counts as none.
-func (r *Report) compare(api *definition.API, now *schema.Schema, holders []change.Holder) {
-	r.Changes, r.Broken = []change.Change{}, []change.Break{}
-	before, _, err := schema.LoadServed(api.GraphQL.Schema)
-	if err != nil {
-		before = nil
-	} else if all := change.Compare(before, now); len(all) > 0 {
-		r.Total, r.Breaking = len(all), change.CountBreaking(all)
-		r.Changes = all[:min(len(all), listed)]
-	}
-	all := change.Broken(before, now, api, holders)
-	for _, b := range all {
-		// Gateways check persisted queries when they load an API, and keep the former API
-		// if one is invalid. Trusted documents are checked when they run.
-		if b.Kind == change.PersistedQuery {
-			r.unservable = append(r.unservable, b.Path+": "+b.Message)
-		}
-	}
-	r.BrokenTotal, r.Broken = len(all), append(r.Broken, all[:min(len(all), listed)]...)
 }
 
 // apply stores the schema.

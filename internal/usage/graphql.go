@@ -112,6 +112,13 @@ type GraphQLAnswer struct {
 	Fields     *FieldReport   `json:"fields,omitempty"`
 }
 
+// CountedBy says what counts cover.
+type CountedBy struct {
+	Since    *time.Time `json:"since" doc:"when the first of the gateways began to count; null: none has counted anything"`
+	Gateways []string   `json:"gateways" nullable:"false" doc:"that have answered"`
+	Silent   []string   `json:"silent" nullable:"false" doc:"gateways that did not answer in time: their counts are missing"`
+}
+
 // From returns the name of the gateway.
 func (a *GraphQLAnswer) From() string { return a.Gateway }
 
@@ -152,7 +159,7 @@ func MergeFields(answers []GraphQLAnswer) []FieldUse {
 		for _, one := range answers[i].Fields.Fields {
 			at := id{one.Type, one.Name}
 			if sum := sums[at]; sum != nil {
-				sum.add(&one)
+				sum.Add(&one)
 				continue
 			}
 			sums[at] = &one
@@ -168,8 +175,8 @@ func MergeFields(answers []GraphQLAnswer) []FieldUse {
 	return all
 }
 
-// add adds what another gateway counted of the field.
-func (u *FieldUse) add(more *FieldUse) {
+// Add adds what was counted elsewhere. The keys of both may be the same.
+func (u *FieldUse) Add(more *FieldUse) {
 	u.Count += more.Count
 	u.LastUsed = later(u.LastUsed, more.LastUsed)
 	for _, key := range more.Keys {
