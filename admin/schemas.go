@@ -129,7 +129,7 @@ func (s *Server) visibleSchema(ctx context.Context, c *rest.Call) (any, error) {
 			return nil, err
 		}
 	}
-	seen, err := s.schemas.Visible(ctx, c.Who.Org, c.Param("id"), session, policies)
+	seen, err := s.visible(ctx, c.Who.Org, c.Param("id"), session, policies)
 	return seen, rest.Missing(err, noAPI)
 }
 

@@ -241,7 +241,7 @@ func (s *Server) ownSchema(ctx context.Context, c *rest.Call) (any, error) {
 	if own == nil {
 		own = new(credentials.Caller)
 	}
-	seen, err := s.schemas.Visible(ctx, c.Who.Org, entry.APIID, own.Session, own.Policies)
+	seen, err := s.visible(ctx, c.Who.Org, entry.APIID, own.Session, own.Policies)
 	if errors.Is(err, store.ErrNotFound) {
 		err = rest.NotFound(noAPI)
 	}

@@ -99,6 +99,12 @@ func known(t time.Time) *time.Time {
 	return &t
 }
 
+// GraphQLAPI returns an API that has a GraphQL schema; another is refused.
+func (k *Keeper) GraphQLAPI(ctx context.Context, org, id string) (*definition.API, error) {
+	_, api, err := k.graphQLAPI(ctx, org, id)
+	return api, err
+}
+
 // graphQLAPI reads a GraphQL API.
 func (k *Keeper) graphQLAPI(ctx context.Context, org, id string) (store.API, *definition.API, error) {
 	row, err := k.store.APIByID(ctx, org, id)

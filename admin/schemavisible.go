@@ -1,8 +1,11 @@
-package schemas
+package admin
 
 import (
 	"context"
 
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/graphql/rules"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
@@ -10,17 +13,17 @@ import (
 	"github.com/sluicegate/sluice/internal/rights"
 )
 
-// Visible returns what a session may use of an API's schema. A nil session is that of a
+// visible returns what a session may use of an API's schema. A nil session is that of a
 // caller without a key, who may use all of it if the API is keyless, and whom the API's
 // own limits alone bind. policies holds those of the session.
-func (k *Keeper) Visible(ctx context.Context, org, id string, session *definition.Session, policies *definition.PolicySet) (*rules.Visible, error) {
-	_, api, err := k.graphQLAPI(ctx, org, id)
+func (s *Server) visible(ctx context.Context, org, id string, session *definition.Session, policies *definition.PolicySet) (*rules.Visible, error) {
+	api, err := s.schemas.GraphQLAPI(ctx, org, id)
 	if err != nil {
 		return nil, err
 	}
 	doc, err := sdl.Parse(api.GraphQL.Schema)
 	if doc == nil {
-		return nil, &Refusal{Status: conflict, Message: InvalidSchema, Errors: []string{err.Error()}}
+		return nil, &schemas.Refusal{Status: fasthttp.StatusConflict, Message: schemas.InvalidSchema, Errors: []string{err.Error()}}
 	}
 	var may *rights.Access
 	if session != nil && !api.UseKeyless {
