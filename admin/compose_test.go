@@ -47,7 +47,49 @@ func TestASubgraphIsInternalAndHasItsSchemaFromTheSDL(t *testing.T) {
 	b.Call("GET", "/api/apis/b", b.viewer, "").Want(200).Says(`"internal":false`, `@key`, `posts: [String]\n}`)
 	b.Call("PUT", "/api/apis/b", b.editor, subgraphAPI("b", `type Query {\n a: Nope }`, "")).Want(400).
 		Says("Invalid GraphQL schema", `graphql.subgraph.sdl: INVALID_SUBGRAPH: Unknown type \"Nope\". (this subgraph, line 2)`)
-	b.Call("POST", "/api/apis/b/schema/sync", b.editor, "").Want(400).Says("graphql.subgraph.sdl")
+}
+
+// TestASubgraphGetsTheSDLOfItsUpstream: the schema by introspection lacks the directives of
+// federation.
+func TestASubgraphGetsTheSDLOfItsUpstream(t *testing.T) {
+	b, u := start(t, here), newGraphUpstream(t)
+	says := func(sdl string) { u.answer(200, `{"data":{"_service":{"sdl":"`+sdl+`"}}}`) }
+	bare := strings.Replace(graphAPI("users", u.url, ""), "proxyOnly", "subgraph", 1)
+	bare = strings.Replace(bare, `"not_versioned"`, `"x":1,"not_versioned"`, 1)
+	bare = strings.Replace(bare, `{"method":"GET","path":"/capital","operation":"{ country(code: \"CH\") { capital } }"}`, "", 1)
+
+	u.answer(200, `{"errors":[{"message":"Cannot query field \"_service\" on type \"Query\"."}]}`)
+	b.Call("POST", "/api/apis", b.editor, bare).Want(400).
+		Says(`it does not report its schema for federation, { _service { sdl } }: Cannot query field \"_service\"`, "; and it refuses to be introspected: Cannot query field", "check that proxy.target_url")
+	says("type Query { a: Nope }")
+	b.Call("POST", "/api/apis", b.editor, bare).Want(400).Says("The upstream's schema for federation is invalid", `Unknown type \"Nope\"`)
+	says(users)
+	b.Call("POST", "/api/apis", b.editor, bare).Want(200)
+	b.Call("GET", "/api/apis/users", b.viewer, "").Want(200).Says(`"sdl":"`+users+`"`, "union _Entity = User", `"last_schema_update":"2`)
+	if seen := u.seen[len(u.seen)-1]; seen != "s3cret" {
+		t.Errorf("asked with X-Admin %q", seen)
+	}
+	b.Call("PUT", "/api/apis/users", b.editor, bare).Want(200)
+	b.Call("GET", "/api/apis/users", b.viewer, "").Want(200).Says(`"sdl":"` + users + `"`)
+	b.Call("POST", "/api/apis", b.editor, subgraphAPI("posts", posts, "")).Want(200)
+	b.Call("POST", "/api/apis", b.editor, supergraphAPI("shop", ofBoth)).Want(200)
+
+	b.Call("POST", "/api/apis/users/schema/sync", b.editor, "").Want(200).Says("up to date", `"sdl_changed":false`)
+	says(strings.ReplaceAll(users, "}", `}\n`))
+	b.Call("POST", "/api/apis/users/schema/sync", b.editor, "").Want(200).Says(`"applied":false`, `"sdl_changed":false`)
+	says(sansName)
+	b.Call("POST", "/api/apis/users/schema/sync?apply=false", b.editor, "").Want(200).Says(`"applied":false`, `"sdl_changed":true`, `"supergraphs":[{"api_id":"shop"`, `"place":"User.name"`)
+	b.Call("POST", "/api/apis/users/schema/sync", b.editor, "").Want(200).Says(`"applied":true`)
+	b.Call("GET", "/api/apis/users", b.viewer, "").Want(200).Says(`"sdl":"` + sansName + `"`)
+	says(strings.Replace(sansName, "id: ID! }", `id: ID! } type Extra @key(fields: \"id\") { id: ID! @deprecated }`, 1))
+	b.Call("POST", "/api/apis/users/schema/sync", b.editor, "").Want(200).Says(`"applied":true`)
+
+	u.answer(200, `{"errors":[{"message":"no"}]}`)
+	b.Call("POST", "/api/apis/users/schema/sync", b.editor, "").Want(502).Says("the stored one stays", "{ _service { sdl } }: no", "graphql.subgraph.sdl")
+	u.answer(0, "")
+	plain := strings.ReplaceAll(strings.Replace(bare, `"api_id":"users"`, `"api_id":"plain"`, 1), "/users/", "/plain/")
+	b.Call("POST", "/api/apis", b.editor, plain).Want(200)
+	b.Call("GET", "/api/apis/plain", b.viewer, "").Want(200).Says("type Country")
 }
 
 // supergraphAPI is a definition of a supergraph.

@@ -75,7 +75,7 @@ func (k *Keeper) scheduled(ctx context.Context, org, id string) error {
 	}
 	switch {
 	case err != nil:
-	case f.report.Total == 0 && f.report.BrokenTotal == 0:
+	case f.report.Total == 0 && f.report.BrokenTotal == 0 && !f.report.SDLChanged:
 		// What is left are texts and order, which some upstreams change each time.
 		return k.store.NoteSchemaSync(ctx, org, id, "")
 	case f.report.BrokenTotal > 0:

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/graphql/change"
+	"github.com/sluicegate/sluice/internal/graphql/compose"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
 	"github.com/sluicegate/sluice/internal/graphql/sdl"
 	"github.com/sluicegate/sluice/internal/introspect"
@@ -142,12 +143,15 @@ func (k *Keeper) Complete(ctx context.Context, org string, api *definition.API, 
 		if err := k.compose(ctx, org, api, stored); err != nil {
 			return Given, err
 		}
-	case api.IsSubgraph() && !api.HasUpstreamSchema():
+	case api.IsSubgraph() && api.GraphQL.SubgraphSDL() != "":
 		if err := serve(api); err != nil {
 			return Given, err
 		}
 	case lacking && hasSchema(stored):
 		from, api.GraphQL.Schema = Kept, stored.GraphQL.Schema
+		if api.IsSubgraph() && stored.IsSubgraph() && stored.GraphQL.SubgraphSDL() != "" {
+			setSDL(api, stored.GraphQL.SubgraphSDL())
+		}
 		if api.GraphQL.LastSchemaUpdate == "" {
 			api.GraphQL.LastSchemaUpdate = stored.GraphQL.LastSchemaUpdate
 		}
@@ -169,7 +173,7 @@ func (k *Keeper) Validate(ctx context.Context, org string, api *definition.API, 
 		return nil, rest
 	case api.IsSupergraph():
 		err = k.compose(ctx, org, api, nil)
-	case api.IsSubgraph() && !api.HasUpstreamSchema():
+	case api.IsSubgraph() && api.GraphQL.SubgraphSDL() != "":
 		err = serve(api)
 	case lacking:
 		return []string{definition.SchemaPath + ": is not there; it will be fetched from the upstream when the definition is saved"}, nil
@@ -227,43 +231,95 @@ func hasSchema(api *definition.API) bool {
 
 // fill fetches the schema of an API that came without one.
 func (k *Keeper) fill(ctx context.Context, org string, api *definition.API) error {
-	text, err := k.fetch(ctx, org, api, fetchWithin)
+	got, err := k.fetch(ctx, org, api, fetchWithin)
 	if refused, ok := errors.AsType[*introspect.Error](err); ok {
 		return &Refusal{
 			Status: badRequest, Message: "The schema is missing, and it could not be fetched from the upstream",
 			Errors: []string{definition.SchemaPath + ": introspecting the upstream: " + refused.Message + "; " + refused.Remedy()},
 		}
 	}
+	if refused, ok := errors.AsType[*Refusal](err); ok {
+		refused.Status = badRequest // the definition is incomplete, for whatever reason
+	}
 	if err != nil {
 		return err
 	}
-	if _, err := load(text, badRequest, InvalidSchema+" of the upstream"); err != nil {
+	if _, err := load(got.text, badRequest, InvalidSchema+" of the upstream"); err != nil {
 		return err
 	}
-	setSchema(api, text)
+	setSchema(api, got)
 	return nil
 }
 
-// setSchema gives an API the schema of its upstream.
-func setSchema(api *definition.API, text string) {
-	api.GraphQL.Schema = text
-	api.GraphQL.LastSchemaUpdate = time.Now().UTC().Format(time.RFC3339)
+// fetched is a schema that came from an upstream.
+type fetched struct {
+	text string // that operations are held against
+	sdl  string // of a subgraph, with the directives of federation; "": it reports none
 }
 
-// fetch fetches the schema from the upstream of an API of an organisation.
-func (k *Keeper) fetch(ctx context.Context, org string, api *definition.API, within time.Duration) (string, error) {
+// setSchema gives an API the schema of its upstream.
+func setSchema(api *definition.API, got *fetched) {
+	api.GraphQL.Schema = got.text
+	api.GraphQL.LastSchemaUpdate = time.Now().UTC().Format(time.RFC3339)
+	if got.sdl != "" {
+		setSDL(api, got.sdl)
+	}
+}
+
+// setSDL gives a subgraph its schema for federation.
+func setSDL(api *definition.API, sdl string) {
+	if api.GraphQL.Subgraph == nil {
+		api.GraphQL.Subgraph = new(definition.GraphQLSubgraph)
+	}
+	api.GraphQL.Subgraph.SDL = sdl
+}
+
+// fetch fetches the schema from the upstream of an API of an organisation: for a subgraph
+// that for federation, or, if it has none yet and the upstream does not report one, that
+// of introspection.
+func (k *Keeper) fetch(ctx context.Context, org string, api *definition.API, within time.Duration) (*fetched, error) {
 	if api.IsDataGraph() {
-		return "", &Refusal{Status: badRequest, Message: InvalidSchema, Errors: []string{definition.SchemaPath + ": is required: a data graph has no upstream that has its schema"}, Path: definition.SchemaPath}
+		return nil, &Refusal{Status: badRequest, Message: InvalidSchema, Errors: []string{definition.SchemaPath + ": is required: a data graph has no upstream that has its schema"}, Path: definition.SchemaPath}
 	}
 	from, err := introspect.SourceOf(api, k.options.CAFile)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if from.Headers, err = k.withSecrets(ctx, org, api, from.Headers); err != nil {
-		return "", err
+		return nil, err
 	}
 	from.Addresses, from.Timeout = k.options.Addresses, within
-	return introspect.Fetch(ctx, from)
+	if !api.IsSubgraph() {
+		text, err := introspect.Fetch(ctx, from)
+		return &fetched{text: text}, err
+	}
+	text, err := introspect.FetchSubgraph(ctx, from)
+	if err == nil {
+		return served(text)
+	}
+	none, ok := errors.AsType[*introspect.Error](err)
+	if !ok || none.Cause != introspect.NoSDL || api.GraphQL.SubgraphSDL() != "" {
+		return nil, err
+	}
+	text, err = introspect.Fetch(ctx, from)
+	if refused, ok := errors.AsType[*introspect.Error](err); ok {
+		refused.Message = none.Message + "; and " + refused.Message
+	}
+	return &fetched{text: text}, err
+}
+
+// served returns the schema that the schema for federation of an upstream makes.
+func served(text string) (*fetched, error) {
+	text = strings.TrimSpace(text)
+	schema, found := compose.Served(compose.Subgraph{Name: "the upstream", SDL: text})
+	if len(found) == 0 {
+		return &fetched{schema, text}, nil
+	}
+	r := &Refusal{Status: badGateway, Message: "The upstream's schema for federation is invalid", Path: definition.SchemaPath}
+	for i := range found {
+		r.Errors = append(r.Errors, string(found[i].Code)+": "+found[i].String())
+	}
+	return nil, r
 }
 
 // withSecrets returns the headers for introspection with secrets in place of references.

@@ -1,10 +1,13 @@
 package schemas
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
@@ -22,6 +25,7 @@ type Report struct {
 	Applied bool `json:"applied" doc:"the schema was stored and goes to the gateways"`
 	Comparison
 	Supergraphs  []*Effect `json:"supergraphs" nullable:"false" doc:"what the schema means for the supergraphs that name the API, once they are composed anew"`
+	SDLChanged   bool      `json:"sdl_changed" doc:"the schema for federation of a subgraph differs, in more than layout"`
 	SchemaHash   string    `json:"schema_hash" doc:"SHA-256 of the upstream's schema"`
 	PreviousHash string    `json:"previous_hash" doc:"SHA-256 of the schema that was stored"`
 	Version      int64     `json:"-"` // of the API, afterwards
@@ -32,6 +36,8 @@ func (r *Report) Message() string {
 	switch {
 	case r.Applied:
 		return "Schema updated"
+	case r.SDLChanged && r.Total == 0:
+		return "Schema differs in what supergraphs see of it; it was not stored"
 	case r.SchemaHash == r.PreviousHash:
 		return "Schema is up to date"
 	case r.Total == 0 && r.PreviousHash != "":
@@ -55,11 +61,12 @@ func (k *Keeper) Sync(ctx context.Context, by store.Author, id string, w SyncOpt
 	if err != nil {
 		return nil, err
 	}
-	if found.report.Supergraphs, err = k.supergraphs(ctx, by.Org, id, found.text); err != nil {
+	sdl := cmp.Or(found.sdl, found.text)
+	if found.report.Supergraphs, err = k.supergraphs(ctx, by.Org, id, sdl); err != nil {
 		return nil, err
 	}
 	k.CountReads(ctx, found.report.Supergraphs, &found.report.Comparison)
-	if !w.Apply || found.text == found.api.GraphQL.Schema {
+	if !w.Apply || found.text == found.api.GraphQL.Schema && !found.report.SDLChanged {
 		return found.report, k.store.NoteSchemaSync(ctx, by.Org, id, "")
 	}
 	if broken := found.report.unservable; broken != nil && !w.Force {
@@ -73,8 +80,8 @@ func (k *Keeper) Sync(ctx context.Context, by store.Author, id string, w SyncOpt
 
 // finding is a fetched schema with its API.
 type finding struct {
-	api    *definition.API
-	text   string
+	api *definition.API
+	*fetched
 	report *Report
 }
 
@@ -101,6 +108,7 @@ func (k *Keeper) find(ctx context.Context, org, id string, have int64, within ti
 	if err != nil {
 		return nil, err
 	}
+	f.report.SDLChanged = f.sdl != "" && !slices.Equal(strings.Fields(f.sdl), strings.Fields(f.api.GraphQL.SubgraphSDL()))
 	f.report.PreviousHash, f.report.SchemaHash = store.HashSchema(f.api.GraphQL.Schema), store.HashSchema(f.text)
 	return f, f.report.compare(f.api.GraphQL.Schema, now, f.api, k.holding(ctx, org, id))
 }
@@ -110,8 +118,6 @@ func syncable(api *definition.API) error {
 	switch {
 	case !api.IsGraphQL():
 		return &Refusal{Status: badRequest, Message: "The API has no GraphQL schema: graphql.enabled is not true"}
-	case api.IsSubgraph() && !api.HasUpstreamSchema():
-		return &Refusal{Status: badRequest, Message: "The schema is that of graphql.subgraph.sdl, not of an upstream; leave that out to have it synchronised"}
 	case !api.HasUpstreamSchema():
 		return &Refusal{Status: badRequest, Message: fmt.Sprintf("The schema is not that of an upstream: graphql.execution_mode is %q, and only %q and %q can be synchronised", api.GraphQL.ExecutionMode, definition.ModeProxy, definition.ModeSubgraph)}
 	}
@@ -120,7 +126,7 @@ func syncable(api *definition.API) error {
 
 // fetchAndCheck fetches the schema and checks it.
 func (k *Keeper) fetchAndCheck(ctx context.Context, org string, f *finding, within time.Duration) (*schema.Schema, error) {
-	text, err := k.fetch(ctx, org, f.api, within)
+	got, err := k.fetch(ctx, org, f.api, within)
 	if refused, ok := errors.AsType[*introspect.Error](err); ok {
 		r := &Refusal{Status: badGateway, Message: "The schema could not be fetched; the stored one stays", Errors: []string{refused.Message + "; " + refused.Remedy()}}
 		if refused.Cause == introspect.Unusable || refused.Cause == introspect.Forbidden {
@@ -131,8 +137,8 @@ func (k *Keeper) fetchAndCheck(ctx context.Context, org string, f *finding, with
 	if err != nil {
 		return nil, err
 	}
-	f.text = text
-	return load(text, badGateway, "The upstream's schema is invalid; the stored one stays")
+	f.fetched = got
+	return load(got.text, badGateway, "The upstream's schema is invalid; the stored one stays")
 }
 
 // text returns the refusal on one line, as it is stored.
@@ -145,7 +151,7 @@ func (r *Refusal) text() string {
 
 // apply stores the schema.
 func (k *Keeper) apply(ctx context.Context, by store.Author, f *finding) error {
-	setSchema(f.api, f.text)
+	setSchema(f.api, f.fetched)
 	_, err := k.store.Publish(ctx, by, func(ctx context.Context, c *store.Change) (err error) {
 		c.Fetched(true)
 		f.report.Version, err = c.UpdateAPI(ctx, f.api, f.report.Version)

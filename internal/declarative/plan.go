@@ -125,6 +125,10 @@ func keepSchema(before, after any) {
 		return
 	}
 	keep(have, want, "schema", "last_schema_update")
+	if mode := object(want)["execution_mode"]; mode == definition.ModeSubgraph && mode == object(have)["execution_mode"] {
+		keep(have, want, "subgraph")
+		keep(object(have)["subgraph"], object(want)["subgraph"], "sdl")
+	}
 	have, want = object(have)["supergraph"], object(want)["supergraph"]
 	keep(have, want, "merged_sdl", "updated_at")
 	members, _ := object(want)["subgraphs"].([]any)

@@ -9,7 +9,7 @@ import (
 
 // GraphQLSubgraph is what an API is for supergraphs.
 type GraphQLSubgraph struct {
-	// Schema with the directives of federation, in SDL, as the field _service.sdl of the upstream returns it. Supergraphs that name the API take it over when they are saved.
+	// Schema with the directives of federation, in SDL, as the field _service.sdl of the upstream returns it; filled in from there when the schema is fetched. Supergraphs that name the API take it over when they are saved.
 	SDL     string  `json:"sdl,omitempty"`
 	Unknown Unknown `json:"-"`
 }
@@ -61,9 +61,7 @@ func (a *API) IsSupergraph() bool { return a.hasMode(ModeSupergraph) }
 
 // HasUpstreamSchema reports whether the schema of the API is that of its upstream, from
 // which it can be fetched.
-func (a *API) HasUpstreamSchema() bool {
-	return a.hasMode(ModeProxy) || a.IsSubgraph() && a.GraphQL.SubgraphSDL() == ""
-}
+func (a *API) HasUpstreamSchema() bool { return a.hasMode(ModeProxy) || a.IsSubgraph() }
 
 // SubgraphSDL returns the schema for federation that is set; "" if there is none.
 func (g *GraphQL) SubgraphSDL() string {

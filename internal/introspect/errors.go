@@ -32,6 +32,7 @@ const (
 	Disabled    Cause = "disabled"   // introspection is switched off
 	Refused     Cause = "refused"    // a GraphQL error of another kind
 	TooLarge    Cause = "too_large"
+	NoSDL       Cause = "no_sdl" // it is a GraphQL server that does not report a schema for federation
 )
 
 // Error is the error of a fetch.
@@ -66,6 +67,8 @@ func (e *Error) Remedy() string {
 		return "switch introspection on at the upstream for graphql.proxy.auth_headers, or give the schema in graphql.schema"
 	case TooLarge:
 		return "give the schema in graphql.schema"
+	case NoSDL:
+		return "give the schema with the directives of federation in graphql.subgraph.sdl"
 	}
 	return "check that proxy.target_url is the upstream's GraphQL endpoint, or give the schema in graphql.schema"
 }

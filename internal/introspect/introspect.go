@@ -38,21 +38,7 @@ type Source struct {
 // and simpler ones if the upstream does not support it. The error is *Error unless ctx
 // ended.
 func Fetch(ctx context.Context, from Source) (string, error) {
-	if from.Timeout <= 0 {
-		from.Timeout = 30 * time.Second
-	}
-	if !strings.HasPrefix(from.URL, "http://") && !strings.HasPrefix(from.URL, "https://") {
-		return "", &Error{Cause: Unusable, Message: "its address must begin with http:// or https://"}
-	}
-	outer := ctx
-	ctx, cancel := context.WithTimeout(ctx, from.Timeout)
-	defer cancel()
-	client := from.client()
-	defer client.CloseIdleConnections()
-	data, err := ask(ctx, client, &from)
-	if outer.Err() != nil {
-		return "", fmt.Errorf("introspecting: %w", context.Cause(outer))
-	}
+	data, err := call(ctx, &from, ask)
 	if err != nil {
 		return "", err
 	}
@@ -63,10 +49,39 @@ func Fetch(ctx context.Context, from Source) (string, error) {
 	return text, nil
 }
 
+// FetchSubgraph returns the schema for federation that an upstream reports, in SDL. The
+// error is *Error unless ctx ended; of a GraphQL server that does not report one it has the
+// cause NoSDL.
+func FetchSubgraph(ctx context.Context, from Source) (string, error) {
+	data, err := call(ctx, &from, func(ctx context.Context, client *http.Client, from *Source) (json.RawMessage, error) {
+		return from.put(ctx, client, subgraphQuery, readSubgraph)
+	})
+	return string(data), err
+}
+
+// call checks the source, and has do call it within its time.
+func call(ctx context.Context, from *Source, do func(context.Context, *http.Client, *Source) (json.RawMessage, error)) (json.RawMessage, error) {
+	if from.Timeout <= 0 {
+		from.Timeout = 30 * time.Second
+	}
+	if !strings.HasPrefix(from.URL, "http://") && !strings.HasPrefix(from.URL, "https://") {
+		return nil, &Error{Cause: Unusable, Message: "its address must begin with http:// or https://"}
+	}
+	within, cancel := context.WithTimeout(ctx, from.Timeout)
+	defer cancel()
+	client := from.client()
+	defer client.CloseIdleConnections()
+	data, err := do(within, client, from)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("introspecting: %w", context.Cause(ctx))
+	}
+	return data, err
+}
+
 // ask sends the queries, the most complete first, until one succeeds.
 func ask(ctx context.Context, client *http.Client, from *Source) (data json.RawMessage, err error) {
 	for _, query := range queries {
-		data, err = from.put(ctx, client, query)
+		data, err = from.put(ctx, client, query, read)
 		if refused, ok := errors.AsType[*Error](err); !ok || refused.Cause != Refused {
 			return data, err
 		}
@@ -91,8 +106,8 @@ func (s *Source) client() *http.Client {
 	}
 }
 
-// put sends one query.
-func (s *Source) put(ctx context.Context, client *http.Client, query string) (json.RawMessage, error) {
+// put sends one query and reads the response.
+func (s *Source) put(ctx context.Context, client *http.Client, query string, read func(*http.Response, []byte) (json.RawMessage, error)) (json.RawMessage, error) {
 	body, err := json.Marshal(map[string]string{"query": query, "operationName": "Introspection"})
 	if err != nil {
 		return nil, err
@@ -138,14 +153,48 @@ func read(resp *http.Response, answer []byte) (json.RawMessage, error) {
 		return json.Marshal(map[string]json.RawMessage{"__schema": said.Data.Schema})
 	case graphql && len(said.Errors) > 0:
 		return nil, refused(resp.StatusCode, said.Errors[0].Message)
-	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
-		return nil, &Error{Cause: Denied, Status: resp.StatusCode, Message: "it answers " + resp.Status + ": it wants credentials, or others"}
-	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		return nil, &Error{Cause: BadStatus, Status: resp.StatusCode, Message: "it answers " + resp.Status + ", a redirection, which is not followed"}
-	case resp.StatusCode != http.StatusOK:
-		return nil, &Error{Cause: BadStatus, Status: resp.StatusCode, Message: "it answers " + resp.Status}
 	}
-	return nil, notGraphQL(resp, answer)
+	return nil, unreadable(resp, answer)
+}
+
+// readSubgraph returns the text of the schema for federation in a response.
+func readSubgraph(resp *http.Response, answer []byte) (json.RawMessage, error) {
+	var said struct {
+		Data *struct {
+			Service struct {
+				SDL string `json:"sdl"`
+			} `json:"_service"`
+		} `json:"data"`
+		Errors []struct {
+			Message string `json:"message"`
+		} `json:"errors"`
+	}
+	graphql := json.Unmarshal(answer, &said) == nil
+	denied := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
+	switch {
+	case graphql && said.Data != nil && said.Data.Service.SDL != "":
+		return json.RawMessage(said.Data.Service.SDL), nil
+	case graphql && len(said.Errors) > 0 && denied:
+		return nil, refused(resp.StatusCode, said.Errors[0].Message)
+	case graphql && len(said.Errors) > 0:
+		return nil, &Error{Cause: NoSDL, Status: resp.StatusCode, Message: "it does not report its schema for federation, { _service { sdl } }: " + short(said.Errors[0].Message)}
+	case graphql && said.Data != nil:
+		return nil, &Error{Cause: NoSDL, Status: resp.StatusCode, Message: "its answer to { _service { sdl } } has no text"}
+	}
+	return nil, unreadable(resp, answer)
+}
+
+// unreadable returns the error for a response that has neither data nor errors.
+func unreadable(resp *http.Response, answer []byte) *Error {
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+		return &Error{Cause: Denied, Status: resp.StatusCode, Message: "it answers " + resp.Status + ": it wants credentials, or others"}
+	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+		return &Error{Cause: BadStatus, Status: resp.StatusCode, Message: "it answers " + resp.Status + ", a redirection, which is not followed"}
+	case resp.StatusCode != http.StatusOK:
+		return &Error{Cause: BadStatus, Status: resp.StatusCode, Message: "it answers " + resp.Status}
+	}
+	return notGraphQL(resp, answer)
 }
 
 // notGraphQL returns the error for a response that is not GraphQL.

@@ -79,6 +79,36 @@ func TestTheSchemaOfAnUpstreamIsFetched(t *testing.T) {
 
 // TestOlderServersGetSimplerQueries refuses, as a validating server does, the additions
 // of each release of the specification.
+func TestTheSchemaForFederationIsFetched(t *testing.T) {
+	const denied = `{"errors":[{"message":"who are you"}]}`
+	for _, c := range []struct {
+		status     int
+		body, want string
+		cause      Cause
+	}{
+		{200, `{"data":{"_service":{"sdl":"type Query { a: Int }"}}}`, "type Query { a: Int }", ""},
+		{200, `{"data":{"_service":{"sdl":""}}}`, "its answer to { _service { sdl } } has no text", NoSDL},
+		{200, `{"data":null,"errors":[{"message":"no\n such field"}]}`, "it does not report its schema for federation, { _service { sdl } }: no such field", NoSDL},
+		{400, `{"errors":[{"message":"no such field"}]}`, "no such field", NoSDL},
+		{200, `{"data":{"_service":{"sdl":7}}}`, "no GraphQL answer", NotGraphQL},
+		{401, denied, "it answers 401: who are you", Denied},
+		{403, `<html>`, "it answers 403 Forbidden", Denied},
+		{302, ``, "redirection", BadStatus},
+		{503, `{}`, "it answers 503", BadStatus},
+		{200, `<html>`, "no GraphQL answer", NotGraphQL},
+		{200, `{"data":{"_service":{"sdl":"` + strings.Repeat("x", MaxAnswer) + `"}}}`, "larger than 16 MiB", TooLarge},
+	} {
+		got, err := FetchSubgraph(t.Context(), Source{URL: serve(t, says(c.status, "application/json", c.body)), Addresses: anywhere})
+		wrong, failed := errors.AsType[*Error](err)
+		if failed != (c.cause != "") || failed && (wrong.Cause != c.cause || !strings.Contains(wrong.Message, c.want)) || !failed && got != c.want {
+			t.Errorf("%d %.60s: %q, %v", c.status, c.body, got, err)
+		}
+	}
+	if _, err := FetchSubgraph(t.Context(), Source{URL: serve(t, hang)}); err == nil || !strings.Contains(err.Error(), "must not be called") {
+		t.Error(err)
+	}
+}
+
 func TestOlderServersGetSimplerQueries(t *testing.T) {
 	for _, c := range []struct {
 		unknown []string

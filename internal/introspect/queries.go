@@ -12,6 +12,9 @@ var queries = []string{
 	query(features{}),
 }
 
+// subgraphQuery asks for the schema for federation.
+const subgraphQuery = `query Introspection { _service { sdl } }`
+
 // features are parts of introspection that some servers refuse.
 type features struct {
 	specifiedBy       bool // October 2021
