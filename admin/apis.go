@@ -207,14 +207,19 @@ func (s *Server) validateAPI(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	outdated, err := s.schemas.Outdated(ctx, c.Who.Org, api)
+	if err != nil {
+		return nil, err
+	}
 	effects, err := s.effectsOf(ctx, c.Who.Org, api)
 	if err != nil {
 		return nil, err
 	}
+	warnings = append(append(warnings, outdated...), schemas.Warnings(effects)...)
 	if err := s.deps.Store.CheckHooks(ctx, c.Who.Org, api); err != nil {
 		return nil, err
 	}
-	answer := rest.Done("API definition is valid", map[string]any{"warnings": append(append([]string{}, warnings...), schemas.Warnings(effects)...), "effects": effects})
+	answer := rest.Done("API definition is valid", map[string]any{"warnings": append([]string{}, warnings...), "effects": effects})
 	answer.Warnings = unknown
 	return answer, nil
 }
@@ -268,8 +273,12 @@ func (s *Server) readAPI(ctx context.Context, c *rest.Call, stored *store.API) (
 	if err != nil {
 		return nil, err
 	}
+	outdated, err := s.schemas.Outdated(ctx, c.Who.Org, api)
+	if err != nil {
+		return nil, err
+	}
 	effects, err := s.schemas.EffectsOnClients(ctx, c.Who.Org, api, before)
-	return &givenAPI{api, from, append(warnings, schemas.Warnings(effects)...)}, err
+	return &givenAPI{api, from, append(append(warnings, outdated...), schemas.Warnings(effects)...)}, err
 }
 
 // restored returns an object to be saved with the stored secrets in place of their masks.

@@ -91,6 +91,11 @@ func TestTheSchemaOfASubgraphIsCheckedForItsSupergraphs(t *testing.T) {
 
 	// The supergraph has what it was composed of, until it is saved with the new schema.
 	b.Call("GET", "/api/apis/shop/schema", b.viewer, "").Want(200).Says("name: String")
+	stored := string(b.Call("GET", "/api/apis/shop", b.viewer, "").Want(200).Body)
+	const outdated = `graphql.supergraph.subgraphs[0].sdl: differs from the schema that API \"users\" has now; leave it out to take that over`
+	b.Call("POST", "/api/apis/validate", b.viewer, stored).Want(200).Says(outdated)
+	b.Call("PUT", "/api/apis/shop", b.editor, stored).Want(200).Says(outdated)
+	b.Call("POST", "/api/config/apply", b.editor, `{"dry_run":true,"apis":[`+stored+`]}`).Want(200).Says(`apis[\"shop\"].` + outdated)
 	b.Call("POST", "/api/apis/shop/schema/check", b.viewer, `{}`).Want(200).Says(`"api_id":"shop"`, `"breaking":1`)
 	b.Call("PUT", "/api/apis/shop", b.editor, supergraphAPI("shop", ofBoth)).Want(200).Says("graphql.schema: breaks clients: User.name was removed")
 	b.Call("POST", "/api/apis/shop/schema/check", b.viewer, `{}`).Want(200).Says(`"effects":[]`)

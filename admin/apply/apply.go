@@ -135,9 +135,6 @@ func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (*reading
 			return nil, err
 		}
 	}
-	if err := r.effects(ctx); err != nil {
-		return nil, err
-	}
 	for i, raw := range b.Policies {
 		if err := r.policy(ctx, i, raw); err != nil {
 			return nil, err
@@ -151,7 +148,7 @@ func (a *Applier) read(ctx context.Context, by store.Author, b *Batch) (*reading
 	if len(r.wrong) > 0 {
 		return nil, &schemas.Refusal{Status: http.StatusBadRequest, Message: "Validation failed", Errors: r.wrong}
 	}
-	return r, nil
+	return r, r.effects(ctx)
 }
 
 // A reading is a batch that is being read and checked.
@@ -303,7 +300,19 @@ func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 func (r *reading) effects(ctx context.Context) error {
 	keeper := r.applier.Schemas.Among(r.members)
 	var all []*schemas.Effect
+	warn := func(at string, texts []string) {
+		for _, text := range texts {
+			if len(r.warnings) < maxWrong {
+				r.warnings = append(r.warnings, at+text)
+			}
+		}
+	}
 	for _, api := range r.batch.APIs {
+		outdated, err := keeper.Outdated(ctx, r.by.Org, api)
+		if err != nil {
+			return err
+		}
+		warn(fmt.Sprintf("apis[%q].", api.ID), outdated)
 		some, err := keeper.Effects(ctx, r.by.Org, api, r.graphs[api.ID])
 		if err != nil {
 			return err
@@ -316,11 +325,7 @@ func (r *reading) effects(ctx context.Context) error {
 		if r.apis[e.API] != nil {
 			at = fmt.Sprintf("apis[%q].", e.API)
 		}
-		for _, text := range e.Warnings() {
-			if len(r.warnings) < maxWrong {
-				r.warnings = append(r.warnings, at+text)
-			}
-		}
+		warn(at, e.Warnings())
 	}
 	return nil
 }

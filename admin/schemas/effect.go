@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/definition/object"
 	"github.com/sluicegate/sluice/internal/graphql/change"
 	"github.com/sluicegate/sluice/internal/graphql/compose"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
@@ -153,6 +154,27 @@ func (k *Keeper) EffectsOnClients(ctx context.Context, org string, api, stored *
 		k.CountReads(ctx, effects)
 	}
 	return effects, err
+}
+
+// Outdated returns warnings about the members of a supergraph that have another schema than
+// the API that they name.
+func (k *Keeper) Outdated(ctx context.Context, org string, super *definition.API) (warnings []string, err error) {
+	for i, m := range super.Members() {
+		if m.APIID == "" || strings.TrimSpace(m.SDL) == "" {
+			continue
+		}
+		api, err := k.member(ctx, org, m.APIID)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if sdl := api.FederatedSchema(); sdl != "" && sdl != strings.TrimSpace(m.SDL) {
+			warnings = append(warnings, fmt.Sprintf("%s: differs from the schema that API %q has now; leave it out to take that over", object.Member(object.Item(membersPath, i), "sdl"), m.APIID))
+		}
+	}
+	return warnings, nil
 }
 
 // takeAnew has a supergraph take over the schemas that its APIs have now. It keeps those

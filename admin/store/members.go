@@ -31,8 +31,8 @@ func (c *Change) checkMembers(ctx context.Context, api *definition.API, before [
 		return err
 	}
 	wrong := &NamesError{Kind: kindAPI, ID: api.ID}
-	for i := range api.GraphQL.Supergraph.Subgraphs {
-		id := api.GraphQL.Supergraph.Subgraphs[i].APIID
+	for i, m := range api.Members() {
+		id := m.APIID
 		if id != "" && !slices.Contains(known, id) && !slices.Contains(before, id) {
 			wrong.Problems = append(wrong.Problems, definition.Problem{
 				Path:    object.Member(object.Item("graphql.supergraph.subgraphs", i), "api_id"),

@@ -83,16 +83,21 @@ func (a *API) FederatedSchema() string {
 	return a.GraphQL.Schema
 }
 
+// Members returns what a supergraph is composed of; nil for other APIs.
+func (a *API) Members() []GraphQLMember {
+	if !a.IsSupergraph() || a.GraphQL.Supergraph == nil {
+		return nil
+	}
+	return a.GraphQL.Supergraph.Subgraphs
+}
+
 // MemberAPIs returns the APIs that a supergraph names, each once, in order; none for other
 // APIs.
 func (a *API) MemberAPIs() []string {
 	ids := []string{}
-	if !a.IsSupergraph() || a.GraphQL.Supergraph == nil {
-		return ids
-	}
-	for i := range a.GraphQL.Supergraph.Subgraphs {
-		if id := a.GraphQL.Supergraph.Subgraphs[i].APIID; id != "" {
-			ids = append(ids, id)
+	for _, m := range a.Members() {
+		if m.APIID != "" {
+			ids = append(ids, m.APIID)
 		}
 	}
 	slices.Sort(ids)
@@ -105,11 +110,9 @@ func (a *API) setDefaults() {
 	if a.IsSubgraph() && !object.WroteEmpty(a, "internal") {
 		a.Internal = true
 	}
-	if !a.IsSupergraph() || a.GraphQL.Supergraph == nil {
-		return
-	}
-	for i := range a.GraphQL.Supergraph.Subgraphs {
-		if m := &a.GraphQL.Supergraph.Subgraphs[i]; m.URL == "" && m.APIID != "" {
+	members := a.Members()
+	for i := range members {
+		if m := &members[i]; m.URL == "" && m.APIID != "" {
 			m.URL = InternalScheme + m.APIID
 		}
 	}
