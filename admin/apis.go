@@ -226,13 +226,13 @@ func (s *Server) validateAPI(ctx context.Context, c *rest.Call) (any, error) {
 
 // effectsOf returns what saving a valid definition would mean for the clients of GraphQL
 // APIs.
-func (s *Server) effectsOf(ctx context.Context, org string, api *definition.API) ([]*schemas.Effect, error) {
+func (s *Server) effectsOf(ctx context.Context, org string, api *definition.API) ([]*schemas.ClientEffect, error) {
 	if !api.IsGraphQL() || api.ID == "" {
-		return []*schemas.Effect{}, nil
+		return []*schemas.ClientEffect{}, nil
 	}
 	row, err := s.deps.Store.APIByID(ctx, org, api.ID)
 	if errors.Is(err, store.ErrNotFound) {
-		return []*schemas.Effect{}, nil
+		return []*schemas.ClientEffect{}, nil
 	}
 	if err != nil {
 		return nil, err

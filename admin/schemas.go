@@ -67,7 +67,7 @@ type candidate struct {
 
 // checked is what a schema would change.
 type checked struct {
-	Effects []*schemas.Effect `json:"effects" nullable:"false" doc:"on the clients of the API, if its schema would differ, and on those of each supergraph that names it"`
+	Effects []*schemas.ClientEffect `json:"effects" nullable:"false" doc:"on the clients of the API, if its schema would differ, and on those of each supergraph that names it"`
 }
 
 // composed are subgraphs to be composed.

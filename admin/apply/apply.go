@@ -299,7 +299,7 @@ func (r *reading) api(ctx context.Context, i int, raw []byte) error {
 // effects warns of what the APIs of the batch mean for clients of GraphQL APIs.
 func (r *reading) effects(ctx context.Context) error {
 	keeper := r.applier.Schemas.Among(r.members)
-	var all []*schemas.Effect
+	var all []*schemas.ClientEffect
 	warn := func(at string, texts []string) {
 		for _, text := range texts {
 			if len(r.warnings) < maxWrong {

@@ -46,9 +46,9 @@ type Use struct {
 	Unknown string           `json:"unknown,omitempty" doc:"why the gateways were not asked"`
 }
 
-// An Effect is what a change of an API means for the clients of a GraphQL API: of itself,
+// A ClientEffect is what a change of an API means for the clients of a GraphQL API: of itself,
 // or of a supergraph that names it, once that is composed anew.
-type Effect struct {
+type ClientEffect struct {
 	API       string           `json:"api_id"`
 	Name      string           `json:"name"`
 	Unchecked bool             `json:"unchecked,omitempty" doc:"it names the API as well, and was not composed: the first 20 supergraphs are"`
@@ -91,8 +91,8 @@ func (c *Comparison) compare(was string, now *schema.Schema, api *definition.API
 // Effects returns what saving api in place of stored, nil for a new API, means for
 // clients: of the API, if its schema differs, and of the supergraphs that name it.
 // Supergraphs of the batch are left out; they have effects of their own.
-func (k *Keeper) Effects(ctx context.Context, org string, api, stored *definition.API) ([]*Effect, error) {
-	all := []*Effect{}
+func (k *Keeper) Effects(ctx context.Context, org string, api, stored *definition.API) ([]*ClientEffect, error) {
+	all := []*ClientEffect{}
 	if !hasSchema(stored) || !api.IsGraphQL() {
 		return all, nil
 	}
@@ -101,7 +101,7 @@ func (k *Keeper) Effects(ctx context.Context, org string, api, stored *definitio
 		if err != nil {
 			return nil, err
 		}
-		own := &Effect{API: stored.ID, Name: api.Name, Problems: []ComposeProblem{}, place: definition.SchemaPath}
+		own := &ClientEffect{API: stored.ID, Name: api.Name, Problems: []ComposeProblem{}, place: definition.SchemaPath}
 		if err := own.compare(stored.GraphQL.Schema, now, api, k.holding(ctx, org, stored.ID)); err != nil {
 			return nil, err
 		}
@@ -117,7 +117,7 @@ func (k *Keeper) Effects(ctx context.Context, org string, api, stored *definitio
 
 // Check returns what another schema of an API would mean for clients. For a supergraph
 // text is empty: it is composed anew of the schemas of its APIs.
-func (k *Keeper) Check(ctx context.Context, org, id, text string) ([]*Effect, error) {
+func (k *Keeper) Check(ctx context.Context, org, id, text string) ([]*ClientEffect, error) {
 	row, stored, err := k.graphQLAPI(ctx, org, id)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (k *Keeper) Check(ctx context.Context, org, id, text string) ([]*Effect, er
 }
 
 // EffectsOnClients returns the same as Effects, with the reads of fields.
-func (k *Keeper) EffectsOnClients(ctx context.Context, org string, api, stored *definition.API) ([]*Effect, error) {
+func (k *Keeper) EffectsOnClients(ctx context.Context, org string, api, stored *definition.API) ([]*ClientEffect, error) {
 	effects, err := k.Effects(ctx, org, api, stored)
 	if err == nil {
 		k.CountReads(ctx, effects)
@@ -200,8 +200,8 @@ func (k *Keeper) takeAnew(ctx context.Context, org string, super *definition.API
 }
 
 // supergraphs returns what a new schema of an API means for the supergraphs that name it.
-func (k *Keeper) supergraphs(ctx context.Context, org, id, sdl string) ([]*Effect, error) {
-	all := []*Effect{}
+func (k *Keeper) supergraphs(ctx context.Context, org, id, sdl string) ([]*ClientEffect, error) {
+	all := []*ClientEffect{}
 	rows, err := k.store.SupergraphsOf(ctx, org, id)
 	if err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (k *Keeper) supergraphs(ctx context.Context, org, id, sdl string) ([]*Effec
 		if _, ok := k.batch[rows[i].ID]; ok {
 			continue
 		}
-		e := &Effect{API: rows[i].ID, Name: rows[i].Name, Problems: []ComposeProblem{}, place: fmt.Sprintf("supergraph %q", rows[i].ID)}
+		e := &ClientEffect{API: rows[i].ID, Name: rows[i].Name, Problems: []ComposeProblem{}, place: fmt.Sprintf("supergraph %q", rows[i].ID)}
 		all = append(all, e)
 		if e.Unchecked = len(all) > composedAtOnce; e.Unchecked {
 			e.Changes, e.Broken = []change.Change{}, []change.Break{}
@@ -224,7 +224,7 @@ func (k *Keeper) supergraphs(ctx context.Context, org, id, sdl string) ([]*Effec
 }
 
 // recompose fills in what a schema of the API id means for a supergraph.
-func (k *Keeper) recompose(ctx context.Context, org string, e *Effect, id, sdl string) error {
+func (k *Keeper) recompose(ctx context.Context, org string, e *ClientEffect, id, sdl string) error {
 	row, err := k.store.APIByID(ctx, org, e.API)
 	if err != nil {
 		return err
@@ -260,7 +260,7 @@ func (k *Keeper) holding(ctx context.Context, org, api string) func() ([]change.
 
 // CountReads has the gateways say how the fields were read that breaking changes are
 // about.
-func (k *Keeper) CountReads(ctx context.Context, effects []*Effect, more ...*Comparison) {
+func (k *Keeper) CountReads(ctx context.Context, effects []*ClientEffect, more ...*Comparison) {
 	all := more
 	for _, e := range effects {
 		all = append(all, &e.Comparison)
@@ -302,7 +302,7 @@ func isAbout(place string, f *usage.FieldUse) bool {
 }
 
 // Warnings returns what effects mean.
-func Warnings(effects []*Effect) []string {
+func Warnings(effects []*ClientEffect) []string {
 	all := []string{}
 	for _, e := range effects {
 		all = append(all, e.Warnings()...)
@@ -311,7 +311,7 @@ func Warnings(effects []*Effect) []string {
 }
 
 // Warnings returns what an effect means, with the place where it is.
-func (e *Effect) Warnings() (all []string) {
+func (e *ClientEffect) Warnings() (all []string) {
 	add := func(format string, args ...any) { all = append(all, e.place+": "+fmt.Sprintf(format, args...)) }
 	if e.Unchecked {
 		add("names the API, too, and was not composed with the new schema; check it by itself")

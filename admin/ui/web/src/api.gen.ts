@@ -372,6 +372,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/apis/{id}/schema/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say what another schema of a GraphQL API would change for its clients, and for those of supergraphs that name it; nothing is stored
+         * @description Needs the role viewer.
+         */
+        post: operations["post-api-apis-id-schema-check"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/apis/{id}/schema/history": {
         parameters: {
             query?: never;
@@ -500,7 +520,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Say what depends on an API: policies, keys, entries of the catalogue, calls
+         * Say what depends on an API: policies, keys, supergraphs, entries of the catalogue, calls
          * @description Needs the role viewer.
          */
         get: operations["get-api-apis-id-uses"];
@@ -4576,6 +4596,8 @@ export interface components {
              * @description at most 10000
              */
             policy_count: number;
+            /** @description that are composed of it */
+            supergraphs: components["schemas"]["UsedBy"][];
         };
         ApplyKey: {
             /** @description in place of key_hash: a key is made, and answered this once */
@@ -4830,6 +4852,10 @@ export interface components {
             /** @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC. */
             quota_renewal_zone?: string;
         };
+        Candidate: {
+            /** @description in SDL; that of graphql.subgraph.sdl for a subgraph that has one. Left out for a supergraph, which is composed anew of the schemas of its APIs */
+            schema?: string;
+        };
         Catalogue: {
             /** @description in the order in which developers see them; at most 5,000 */
             apis?: components["schemas"]["Entry"][] | null;
@@ -4855,6 +4881,10 @@ export interface components {
             limits?: unknown;
             name?: string;
         };
+        Checked: {
+            /** @description on the clients of the API, if its schema would differ, and on those of each supergraph that names it */
+            effects: components["schemas"]["ClientEffect"][];
+        };
         Client: {
             app_description?: string;
             client_id?: string;
@@ -4864,6 +4894,29 @@ export interface components {
             use_case?: string;
         } & {
             [key: string]: unknown;
+        };
+        ClientEffect: {
+            api_id: string;
+            /**
+             * Format: int64
+             * @description how many changes are
+             */
+            breaking: number;
+            /** @description field rules, persisted queries and trusted documents that the new schema breaks; at most 1,000 */
+            broken: components["schemas"]["Break"][] | null;
+            /** Format: int64 */
+            broken_total: number;
+            /** @description breaking ones first; at most 1,000 */
+            changes: components["schemas"]["Change"][] | null;
+            /** Format: int64 */
+            changes_total: number;
+            name: string;
+            /** @description because of which the supergraph cannot be composed with the new schema */
+            problems: components["schemas"]["ComposeProblem"][];
+            /** @description it names the API as well, and was not composed: the first 20 supergraphs are */
+            unchecked?: boolean;
+            /** @description how the fields were read that breaking changes are about; left out if no change breaks clients */
+            used?: components["schemas"]["Use"];
         };
         ClientEntry: {
             app_description: string;
@@ -6164,7 +6217,7 @@ export interface components {
             [key: string]: unknown;
         };
         GraphQLSubgraph: {
-            /** @description Schema with the directives of federation, in SDL, as the field _service.sdl of the upstream returns it. Supergraphs that name the API take it over when they are saved. */
+            /** @description Schema with the directives of federation, in SDL, as the field _service.sdl of the upstream returns it; filled in from there when the schema is fetched. Supergraphs that name the API take it over when they are saved. */
             sdl?: string;
         } & {
             [key: string]: unknown;
@@ -7913,6 +7966,12 @@ export interface components {
             previous_hash: string;
             /** @description SHA-256 of the upstream's schema */
             schema_hash: string;
+            /** @description the schema for federation of a subgraph differs, in more than layout */
+            sdl_changed: boolean;
+            /** @description what the schema means for the supergraphs that name the API, once they are composed anew */
+            supergraphs: components["schemas"]["ClientEffect"][];
+            /** @description how the fields were read that breaking changes are about; left out if no change breaks clients */
+            used?: components["schemas"]["Use"];
         };
         RequestPage: {
             Data: components["schemas"]["KeyRequest"][] | null;
@@ -9178,6 +9237,23 @@ export interface components {
              * @description of them, those of the upstream
              */
             upstream_us?: number;
+        };
+        Use: {
+            /** @description that were read, by type and name */
+            fields: components["schemas"]["FieldUse"][];
+            /** @description that have answered */
+            gateways: string[];
+            /** @description more fields of the API were read than gateways report at once; GET /api/apis/{id}/usage/fields tells them by type */
+            more: boolean;
+            /** @description gateways that did not answer in time: their counts are missing */
+            silent: string[];
+            /**
+             * Format: date-time
+             * @description when the first of the gateways began to count; null: none has counted anything
+             */
+            since: string | null;
+            /** @description why the gateways were not asked */
+            unknown?: string;
         };
         UsedBy: {
             id: string;
@@ -11473,6 +11549,107 @@ export interface operations {
             };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+        };
+    };
+    "post-api-apis-id-schema-check": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Candidate"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checked"];
+                };
+            };
+            /** @description Bad Request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Envelope"];
+                };
+            };
+            /** @description Unsupported Media Type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };
