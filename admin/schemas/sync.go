@@ -25,10 +25,10 @@ type Report struct {
 	Applied bool `json:"applied" doc:"the schema was stored and goes to the gateways"`
 	Comparison
 	Supergraphs  []*ClientEffect `json:"supergraphs" nullable:"false" doc:"what the schema means for the supergraphs that name the API, once they are composed anew"`
-	SDLChanged   bool      `json:"sdl_changed" doc:"the schema for federation of a subgraph differs, in more than layout"`
-	SchemaHash   string    `json:"schema_hash" doc:"SHA-256 of the upstream's schema"`
-	PreviousHash string    `json:"previous_hash" doc:"SHA-256 of the schema that was stored"`
-	Version      int64     `json:"-"` // of the API, afterwards
+	SDLChanged   bool            `json:"sdl_changed" doc:"the schema for federation of a subgraph differs, in more than layout"`
+	SchemaHash   string          `json:"schema_hash" doc:"SHA-256 of the upstream's schema"`
+	PreviousHash string          `json:"previous_hash" doc:"SHA-256 of the schema that was stored"`
+	Version      int64           `json:"-"` // of the API, afterwards
 }
 
 // Message returns a sentence about the result.
