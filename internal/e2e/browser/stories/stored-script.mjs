@@ -111,7 +111,7 @@ const elsewhere = {
   KeyPolicies: 'ids', Rotation: 'a duration', CredentialsRotation: 'a duration', WebhooksRotation: 'a duration and a secret', TryBody: 'a question',
   DeveloperPassword: 'a password', DeveloperCredentials: 'a password', DevelopersPasswordChange: 'a password', PasswordChange: 'a password', PasswordReset: 'a password', OwnPassword: 'a password', SignUpVerification: 'a password',
   DeveloperLogin: 'sign-in', ForgottenPassword: 'sign-in', Forgotten: 'sign-in', Login: 'sign-in', Credentials: 'sign-in', Invitation: 'no text',
-  StreamTrial: 'a question', StreamEvent: 'signed by a gateway; what it stores is for webhooks',
+  StreamTrial: 'a question', Candidate: 'a question', StreamEvent: 'signed by a gateway; what it stores is for webhooks',
   SignUp: 'as a developer', Webhook: 'as Wanted', NewOrg: 'as ChangedOrg, user and session', SecretValue: 'a secret, never shown', NewDeveloper: 'as Developer',
 };
 

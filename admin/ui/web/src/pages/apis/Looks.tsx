@@ -27,6 +27,17 @@ export function UsesTab({ id }: { id: string }) {
             </ul>
             {all.policy_count > all.policies.length && <p className="muted">{number(all.policy_count)}</p>}
           </Card>
+          {all.supergraphs.length > 0 && (
+            <Card title={t.uses.supergraphs}>
+              <ul>
+                {all.supergraphs.map((one) => (
+                  <li key={one.id}>
+                    <Link to={`/apis/${encodeURIComponent(one.id)}`}>{one.name}</Link>
+                  </li>
+                ))}
+              </ul>
+            </Card>
+          )}
           <Card title={t.uses.keys}>
             <Facts
               of={[

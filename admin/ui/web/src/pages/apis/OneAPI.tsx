@@ -163,6 +163,7 @@ function GoesWith({ id }: { id: string }) {
       {(all) => (
         <>
           <p>{t.remove.goes(all.policy_count, t.keys(all.keys, all.keys_capped), all.catalogue_count, all.calls_30d)}</p>
+          {all.supergraphs.length > 0 && <p>{t.remove.supergraphs(all.supergraphs.map((one) => one.name))}</p>}
           <p>{t.remove.refused}</p>
         </>
       )}

@@ -43,6 +43,8 @@ export const text = {
     title: (name: string) => `Delete ${name}?`,
     goes: (policies: number, keys: string, entries: number, calls: number) =>
       `${plural(policies, 'policy names', 'policies name')} it, ${keys} may call it, ${plural(entries, 'entry of the catalogue offers', 'entries of the catalogue offer')} it. It had ${plural(calls, 'call', 'calls')} in the last 30 days.`,
+    supergraphs: (names: string[]) =>
+      `${plural(names.length, 'supergraph is', 'supergraphs are')} composed of it: ${names.join(', ')}. What they get from it fails from then on, unless they have a URL of it.`,
     refused: 'Callers get 404 from then on. Policies go on naming it.',
   },
   keys: (count: number, capped: boolean) => (capped ? `${number(count)}+ keys` : plural(count, 'key', 'keys')),
@@ -65,6 +67,7 @@ export const text = {
   meanUpstream: 'of it in the upstream',
   uses: {
     policies: 'Policies that name it',
+    supergraphs: 'Supergraphs composed of it',
     catalogue: 'Entries of the catalogue',
     none: 'None.',
     keys: 'Keys that may call it',
