@@ -34,7 +34,8 @@ type entityError struct {
 	said    bool            // an error of the response has its message already
 }
 
-// operationOf returns the operation that a request sends, which its template has as text.
+// operationOf returns the operation that a request sends, which its template has as text; ""
+// if it sends none.
 func operationOf(segments []resolve.TemplateSegment) (operation string) {
 	for i := range segments {
 		if _, text, ok := strings.Cut(string(segments[i].Data), `"query":`); ok {
@@ -313,8 +314,8 @@ func (f *remoteFetch) pass(r *run, b *batch, e *astjson.Value) {
 	r.noteEntities(note)
 }
 
-// extensions returns the extensions of an error for clients: the name of the subgraph, and
-// the code that the subgraph gives. There are none of data sources but the code.
+// extensions returns the extensions of an error for clients, nil without any: the code that
+// the source gives, and for a subgraph its name.
 func (s *source) extensions(e *astjson.Value) json.RawMessage {
 	var b []byte
 	if e != nil {

@@ -1,21 +1,15 @@
 package graph
 
 import (
-	"bytes"
-	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
-	"github.com/wundergraph/astjson"
-	gds "github.com/wundergraph/graphql-go-tools/v2/pkg/engine/datasource/graphql_datasource"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/plan"
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/engine/resolve"
 
-	"github.com/sluicegate/sluice/gateway/pipeline"
-	"github.com/sluicegate/sluice/gateway/wire"
 	"github.com/sluicegate/sluice/internal/datagraph"
 	"github.com/sluicegate/sluice/internal/definition"
 )
@@ -52,59 +46,15 @@ func BenchmarkJoin(b *testing.B) {
 	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, answers[r.URL.Path]) }))
 	b.Cleanup(source.Close)
 	g := joinGraph(b, source.URL)
-	text, variables := []byte(`query($n: Int) { users(first: $n) { name score } }`), []byte(`{"n":3}`)
-
-	b.Run("gateway", func(b *testing.B) {
-		ex := &pipeline.Exchange{Call: new(wire.Call)}
-		b.ReportAllocs()
-		for b.Loop() {
-			if out := g.answer(b.Context(), ex, text, nil, variables); string(out) != answer {
-				b.Fatal(string(out))
-			}
-		}
-	})
-	b.Run("plan", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := g.planFor(text, nil, nil); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("library", func(b *testing.B) {
-		p := libraryJoin(b, g, source.URL)
-		b.ReportAllocs()
-		for b.Loop() {
-			rc := resolve.NewContext(context.Background())
-			var err error
-			if rc.Variables, err = astjson.ParseBytes([]byte(`{"v0":3}`)); err != nil {
-				b.Fatal(err)
-			}
-			rc.ExecutionOptions.DisableInboundRequestDeduplication = true
-			rc.ExecutionOptions.DisableSubgraphRequestDeduplication = true
-			var out bytes.Buffer
-			if _, err = g.engine.resolver.ArenaResolveGraphQLResponse(rc, p, &out); err != nil || out.String() != answer {
-				b.Fatal(err, out.String())
-			}
-		}
-	})
+	besideLibrary(b, g, `query($n: Int) { users(first: $n) { name score } }`, answer, libraryJoin(b, g, source.URL))
 }
 
 // libraryJoin plans the operation for the library's own way to call subgraphs.
 func libraryJoin(b *testing.B, g *Graph, url string) *resolve.GraphQLResponse {
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	b.Cleanup(client.CloseIdleConnections)
-	factory, err := gds.NewFactory(context.Background(), client, noSubscriptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
 	alone := &Graph{engine: g.engine, data: g.data, schema: g.schema, conf: plan.Configuration{Fields: g.fieldConfigurations()}}
+	client := libraryClient(b)
 	for name, s := range g.sources {
 		sc, err := s.federated()
-		if err != nil {
-			b.Fatal(err)
-		}
-		conf, err := gds.NewConfiguration(gds.ConfigurationInput{SchemaConfiguration: sc, Fetch: &gds.FetchConfiguration{URL: url + "/" + name}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -112,15 +62,7 @@ func libraryJoin(b *testing.B, g *Graph, url string) *resolve.GraphQLResponse {
 		if err != nil {
 			b.Fatal(err)
 		}
-		one, err := plan.NewDataSourceConfigurationWithName(name, name, plan.PlannerFactory[gds.Configuration](factory), md, conf)
-		if err != nil {
-			b.Fatal(err)
-		}
-		alone.conf.DataSources = append(alone.conf.DataSources, one)
+		alone.conf.DataSources = append(alone.conf.DataSources, librarySource(b, client, name, url+"/"+name, sc, md))
 	}
-	p, err := alone.plan("query O($v0:Int){users(first:$v0){name score}}")
-	if err != nil {
-		b.Fatal(err)
-	}
-	return p
+	return libraryPlanOf(b, alone, "query O($v0:Int){users(first:$v0){name score}}")
 }

@@ -89,7 +89,7 @@ func (r *run) collect(typ schema.TypeID, set syntax.Range, out *ordered) {
 		case sel.Kind == syntax.Field:
 			out.add(r.doc.Text(sel.ResponseKey()), sel)
 		case sel.Kind == syntax.InlineFragment:
-			r.collect(typ, sel.Selections, out) // a type of its own: the only abstract one has one member
+			r.collect(typ, sel.Selections, out) // no condition excludes it: the only abstract type has one member
 		default:
 			for _, f := range r.doc.Fragments {
 				if r.doc.Text(f.Name) == r.doc.Text(sel.Name) {
