@@ -100,7 +100,7 @@ story('A supergraph is composed of two APIs', async ({ page, step, signIn, open 
   await step('a copy of the schema is mended', async () => {
     await page.getByRole('button', { name: 'Edit a copy' }).click();
     await write(page, 'Schema of reviews', reviews.replace('  LOW\n}', '  LOW\n  HIGH\n}'));
-    await page.getByText('The subgraphs can be composed').waitFor();
+    await page.getByText('The subgraphs can be composed', { exact: true }).waitFor();
     await page.getByText('The API has another schema by now').waitFor();
     await problems.waitFor({ state: 'detached' });
   });
@@ -144,7 +144,7 @@ story('A supergraph is composed of two APIs', async ({ page, step, signIn, open 
     await other.getByRole('group', { name: 'Schema for supergraphs', exact: true }).locator('.cm-lint-marker-error').waitFor();
     await other.close({ runBeforeUnload: false });
   });
-  await looks(page, step, 'a supergraph', () => page.getByText('The subgraphs can be composed').waitFor());
+  await looks(page, step, 'a supergraph', () => page.getByText('The subgraphs can be composed', { exact: true }).waitFor());
 });
 
 const schema = 'type Query {\n  user(id: ID!): User\n}\n\ntype User {\n  id: ID!\n  name: String\n  todos: [Todo]\n}\n\ntype Todo {\n  title: String\n}\n';

@@ -213,7 +213,7 @@ function SubgraphSchema({ index, member, draft, may, marks, jump }: { index: num
   const own = member.sdl ?? '';
   const api = member.api_id ?? '';
   const given = useRead(['api', api, 'federated'], (signal) => federated(api, signal), { enabled: api !== '', on: ['revision'] });
-  const taken = api !== '' && !own;
+  const taken = api !== '' && member.sdl === undefined; // an emptied copy is still being edited
   const value = taken ? (given.data ?? '') : own;
   const [goTo, setGoTo] = useState<number>();
   useEffect(() => {
