@@ -194,7 +194,7 @@ func (g *Gateway) stream(ex *pipeline.Exchange, s *eventStream) pipeline.Verdict
 func (s *eventStream) follow(from io.ReadCloser) {
 	defer func() { _ = from.Close() }() // what it could say was said by Read
 	if err := live.Events(readUntil{&s.left, from}, s.sub.To); err != nil {
-		s.failed(err)
+		s.sub.metered.end(func() { s.failed(err) })
 	}
 }
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"strings"
@@ -23,10 +24,11 @@ func newEventStream(left *atomic.Bool) *eventStream {
 
 // What waits when a client leaves is neither counted nor passed on.
 func TestEventsThatWaitForAClientThatHasLeft(t *testing.T) {
-	m := &metered{gone: make(chan struct{}), busy: true, waiting: [][]byte{[]byte("{}")}, last: func() { t.Error("the results end") }}
+	m := &metered{busy: true, waiting: []waitingEvent{{text: []byte("{}")}}, last: func() { t.Error("the results end") }}
+	m.gone, m.left = context.WithCancel(context.Background())
 	m.left()
-	if event, last := m.next(); event != nil || last != nil || m.busy {
-		t.Errorf("%s is next, the end is: %t, the goroutine goes on: %t", event, last != nil, m.busy)
+	if event, last := m.next(); event.text != nil || last != nil || m.busy {
+		t.Errorf("%s is next, the end is: %t, the goroutine goes on: %t", event.text, last != nil, m.busy)
 	}
 }
 

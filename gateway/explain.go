@@ -270,7 +270,7 @@ func (d *dryRun) forward(ex *pipeline.Exchange) pipeline.Verdict {
 		return pipeline.Next
 	}
 	if v != pipeline.Answered || ex.Answer.Status != 0 || ex.Child != nil {
-		if v == pipeline.Answered && ex.Live != nil && ex.Live.Events {
+		if v == pipeline.Answered && ex.Live != nil && ex.Live.Events && len(ex.Answer.Body) > 0 {
 			v = d.eventsOf(ex, nil)
 		}
 		d.step(ex, forwarding, ex.Version.Upstream, v)

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"bytes"
+	"context"
+	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -11,27 +13,37 @@ import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 )
 
-// Bounds of the events of one subscription that wait to be counted or for their rate.
+// Bounds of the events of one subscription that wait to be counted, for their rate, or to be
+// joined.
 const (
 	maxEventsWaiting = 1000
 	maxEventBytes    = 1 << 20
 )
 
-// A metered sink passes on the events of a subscription that the limits of its key admit.
-// Counting may wait for a store, so a goroutine does it, which there is while events wait.
+// A metered sink passes on the events of a subscription that the limits of its key admit, in
+// a data graph with what other sources have of them. Counting may wait for a store, and
+// joining for sources, so a goroutine does it, which there is while events wait.
 type metered struct {
-	to     live.Sink
-	limits func() *pipeline.EventLimits // of the subscription; nil: its events are not counted
-	gone   chan struct{}                // closed when the subscription has been left
-	came   atomic.Bool                  // a result has, since this was last set to false
+	to    live.Sink
+	live  func() *pipeline.Live         // of the subscription
+	calls func() pipeline.InternalCalls // by which events are joined
+	gone  context.Context               // ends when the subscription has been left
+	left  context.CancelFunc
+	came  atomic.Bool // a result has, since this was last set to false
 
 	mu      sync.Mutex
-	leave   sync.Once
-	waiting [][]byte
+	waiting []waitingEvent
 	bytes   int
 	last    func() // what ends the results once nothing waits; nil: they go on
 	busy    bool   // the goroutine runs
 	over    bool   // nothing more is passed on
+}
+
+// A waitingEvent is one of an upstream.
+type waitingEvent struct {
+	text   []byte
+	limits *pipeline.EventLimits // nil: it is not counted
+	joins  pipeline.Joiner       // nil: it is the result
 }
 
 // Next implements live.Sink.
@@ -39,31 +51,42 @@ func (m *metered) Next(result []byte) {
 	if !m.came.Load() {
 		m.came.Store(true)
 	}
-	l := m.limits()
-	if l == nil {
+	l := m.live()
+	if l.Limits == nil && l.Joins == nil {
 		m.to.Next(result)
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
+	switch full := len(m.waiting) >= maxEventsWaiting || m.bytes+len(result) > maxEventBytes; {
 	case m.over || m.last != nil:
-	case len(m.waiting) >= maxEventsWaiting || m.bytes+len(result) > maxEventBytes:
-		l.Count(pipeline.EventDropped)
+	case full && l.Limits != nil:
+		l.Limits.Count(pipeline.EventDropped)
+	case full:
+		m.waiting, m.bytes = nil, 0
+		m.last = func() { m.to.Fail(failure(slowJoins)) } // the goroutine runs
 	default:
-		m.waiting = append(m.waiting, bytes.Clone(result))
+		m.waiting = append(m.waiting, waitingEvent{bytes.Clone(result), l.Limits, l.Joins})
 		m.bytes += len(result)
 		if !m.busy {
 			m.busy = true
-			go m.pass(l)
+			go m.pass()
 		}
 	}
 }
 
+const slowJoins = "The events come faster than data sources have the values of their fields."
+
 // Fail implements live.Sink.
 func (m *metered) Fail(errors []byte) {
 	errors = bytes.Clone(errors)
-	m.end(func() { m.to.Fail(errors) })
+	joins := m.live().Joins
+	m.end(func() {
+		if joins != nil {
+			errors = joins.Errors(errors)
+		}
+		m.to.Fail(errors)
+	})
 }
 
 // Complete implements live.Sink.
@@ -73,7 +96,9 @@ func (m *metered) Complete() { m.end(m.to.Complete) }
 func (m *metered) end(last func()) {
 	m.mu.Lock()
 	if m.busy {
-		m.last = last
+		if m.last == nil {
+			m.last = last
+		}
 		m.mu.Unlock()
 		return
 	}
@@ -81,45 +106,43 @@ func (m *metered) end(last func()) {
 	last()
 }
 
-// left ends the waiting of events.
-func (m *metered) left() { m.leave.Do(func() { close(m.gone) }) }
-
 // pass passes on what waits until nothing does.
-func (m *metered) pass(l *pipeline.EventLimits) {
+func (m *metered) pass() {
 	for {
 		event, last := m.next()
 		switch {
-		case event == nil && last != nil:
+		case event.text == nil && last != nil:
 			last()
 			return
-		case event == nil:
+		case event.text == nil:
 			return
-		case m.admit(l):
-			m.to.Next(event)
+		case event.limits != nil && !m.admit(event.limits):
+		case event.joins != nil:
+			m.to.Next(event.joins.Result(m.gone, m.calls(), http.StatusOK, event.text))
+		default:
+			m.to.Next(event.text)
 		}
 	}
 }
 
 // next returns the event whose turn it is or, if none waits, what ends the results. Events of
 // a subscription that has been left are not counted.
-func (m *metered) next() (event []byte, last func()) {
+func (m *metered) next() (event waitingEvent, last func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	select {
-	case <-m.gone:
+	if m.gone.Err() != nil {
 		m.over = true
-	default:
 	}
 	if len(m.waiting) == 0 || m.over {
 		m.waiting, m.busy = nil, false
 		if m.over {
-			return nil, nil
+			return waitingEvent{}, nil
 		}
-		return nil, m.last
+		return waitingEvent{}, m.last
 	}
 	event = m.waiting[0]
 	m.waiting = m.waiting[1:]
-	m.bytes -= len(event)
+	m.bytes -= len(event.text)
 	return event, nil
 }
 
@@ -154,7 +177,7 @@ func (m *metered) wait(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-m.gone:
+	case <-m.gone.Done():
 		return false // next notices it as well
 	case <-timer.C:
 		return true

@@ -69,6 +69,7 @@ func (r *playedLive) run(ctx context.Context, s *snapshot.Snapshot, internal pip
 	to := &endingSink{Sink: r.to, ended: make(chan struct{})}
 	sub, id := g.newSubscription(to), string(ex.RequestID())
 	sub.failed = func(err error) { r.fail(ctx, to, id, err) }
+	sub.metered.calls = func() pipeline.InternalCalls { return internal }
 	var left atomic.Bool
 	defer context.AfterFunc(ctx, func() { left.Store(!sub.isOpening()) })() // others may wait for the connection
 	ex.Call.UntilLeft(&left)
@@ -95,11 +96,16 @@ func (r *playedLive) run(ctx context.Context, s *snapshot.Snapshot, internal pip
 	case streams, ex.Rejection == nil && http1.HasPrefix(valueOf(ex.Answer.Lines, "Content-Type"), "text/event-stream"):
 		readHead(ex, done)
 		r.to.Begin(done)
+		defer sub.Leave()
 		if err == nil {
-			err = passEvents(ex, to)
+			err = passEvents(ex, sub.To)
 		}
 		if err != nil {
-			r.fail(ctx, to, id, err)
+			sub.metered.end(func() { r.fail(ctx, to, id, err) })
+		}
+		select {
+		case <-ctx.Done():
+		case <-to.ended:
 		}
 	default:
 		g.read(ex, done, r.playing.Within)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"net"
@@ -42,7 +43,8 @@ type subscription struct {
 // newSubscription returns one whose results go to a sink.
 func (g *Gateway) newSubscription(to live.Sink) *subscription {
 	s := &subscription{hub: &g.hub}
-	s.metered = metered{to: to, limits: func() *pipeline.EventLimits { return s.live.Limits }, gone: make(chan struct{})}
+	s.metered = metered{to: to, live: func() *pipeline.Live { return &s.live }, calls: func() pipeline.InternalCalls { return g.current.Load() }}
+	s.metered.gone, s.metered.left = context.WithCancel(context.Background())
 	s.To, s.Lost = &s.metered, s.lost
 	s.live.Upstreams = s
 	return s
@@ -163,7 +165,7 @@ func (s *subscription) lost(err error) {
 		return
 	}
 	s.mu.Unlock()
-	s.failed(err)
+	s.metered.end(func() { s.failed(err) })
 }
 
 // again begins the subscription again unless its client has left it.

@@ -105,7 +105,7 @@ func libraryPlan(b *testing.B, g *Graph, url string) *resolve.GraphQLResponse {
 }
 
 func libraryPlanOf(b *testing.B, g *Graph, operation string) *resolve.GraphQLResponse {
-	p, err := g.plan(operation)
+	p, _, err := g.plan(operation)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -35,7 +35,12 @@ type outcome struct {
 // connect compiles how the source is called.
 func (s *source) connect(api *definition.API, c *Calls) (err error) {
 	s.origin = upstream.OriginOf(s.Config.URL)
-	s.fetcher, err = upstream.CompileFetcher(api, s.Name, s.origin, c.Pools, c.Config)
+	if s.fetcher, err = upstream.CompileFetcher(api, s.Name, s.origin, c.Pools, c.Config); err != nil || s.REST {
+		return err
+	}
+	own := *api
+	own.Proxy.TargetURL, own.Proxy.PreserveHostHeader = s.Config.URL, false
+	s.streams, err = upstream.Compile(&own, c.Pools, c.Config)
 	return err
 }
 

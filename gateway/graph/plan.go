@@ -36,9 +36,10 @@ type planned struct {
 	conditions []string // variables on whose values the plan depends; nil: this is the plan
 	defaults   map[string]literal
 
-	text text
-	plan *resolve.GraphQLResponse
-	err  error
+	text    text
+	plan    *resolve.GraphQLResponse
+	trigger *trigger // of a subscription; nil: it is none
+	err     error
 }
 
 // flights are the operations that are being planned: each is planned once, however many
@@ -196,7 +197,7 @@ func (g *Graph) make(source, name []byte, asked map[string]bool) (p *planned) {
 	if !p.text.nothing {
 		g.engine.flights.made.Add(1)
 		var err error
-		if p.plan, err = g.plan(string(p.text.operation)); err != nil {
+		if p.plan, p.trigger, err = g.plan(string(p.text.operation)); err != nil {
 			g.engine.opts.Log.Error("an operation cannot be planned", "api", g.api, "err", err)
 			return &planned{err: errUnplanned}
 		}
@@ -209,31 +210,33 @@ func (g *Graph) make(source, name []byte, asked map[string]bool) (p *planned) {
 }
 
 // plan has the library plan an operation. Its planners are made for one operation each.
-func (g *Graph) plan(operation string) (*resolve.GraphQLResponse, error) {
+func (g *Graph) plan(operation string) (*resolve.GraphQLResponse, *trigger, error) {
 	op, report := astparser.ParseGraphqlDocumentString(operation)
 	if report.HasErrors() {
-		return nil, report
+		return nil, nil, report
 	}
 	op.Input.Variables = []byte("{}")
 	report = operationreport.Report{}
 	astnormalization.NewWithOpts().NormalizeNamedOperation(&op, g.schema, []byte("O"), &report)
 	if report.HasErrors() {
-		return nil, report
+		return nil, nil, report
 	}
 	planner, err := plan.NewPlanner(g.conf)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	made := planner.Plan(&op, g.schema, "O", &report)
 	if report.HasErrors() {
-		return nil, report
+		return nil, nil, report
 	}
 	postprocess.NewProcessor().Process(made)
-	found, ok := made.(*plan.SynchronousResponsePlan)
-	if !ok {
-		return nil, fmt.Errorf("the operation is none that is answered once")
+	switch found := made.(type) {
+	case *plan.SynchronousResponsePlan:
+		return found.Response, nil, nil
+	case *plan.SubscriptionResponsePlan:
+		return g.subscription(found.Response)
 	}
-	return found.Response, nil
+	return nil, nil, fmt.Errorf("a plan of the kind %T", made)
 }
 
 // prepare tells the requests of a plan where their values are.

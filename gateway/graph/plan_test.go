@@ -70,7 +70,7 @@ func TestTextsOfOperations(t *testing.T) {
 		if variables := appendObject(nil, got.arguments, given); string(variables) != c.variables {
 			t.Errorf("%s\n got %s\nwant %s", c.query, variables, c.variables)
 		}
-		if _, err := g.plan(string(got.operation)); err != nil {
+		if _, _, err := g.plan(string(got.operation)); err != nil {
 			t.Errorf("%s: %v", c.query, err)
 		}
 	}

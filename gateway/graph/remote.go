@@ -126,6 +126,7 @@ func (s *source) remote(id string, md *plan.DataSourceMetadata) (plan.DataSource
 	conf, err := gds.NewConfiguration(gds.ConfigurationInput{
 		SchemaConfiguration: sc,
 		Fetch:               &gds.FetchConfiguration{URL: "http://source.invalid/"}, // remoteFetch has the address
+		Subscription:        &gds.SubscriptionConfiguration{URL: "http://source.invalid/"},
 	})
 	if err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func (s *source) remote(id string, md *plan.DataSourceMetadata) (plan.DataSource
 	return plan.NewDataSourceConfigurationWithName(id, s.Name, plan.PlannerFactory[gds.Configuration](factory), md, conf)
 }
 
-// noSubscriptions refuses what the GraphQL stage has refused before.
+// noSubscriptions is never called: the gateway subscribes.
 type noSubscriptions struct{}
 
 // Subscribe implements gds.GraphQLSubscriptionClient.
@@ -147,6 +148,7 @@ type remoteFetch struct {
 	noFiles
 	*source
 	entities *entityFetch // nil: it is not one for entities
+	trigger  bool         // the response is the event of a subscription
 }
 
 // Load implements resolve.DataSource.
@@ -164,6 +166,9 @@ func (f *remoteFetch) load(r *run, sent []byte) (body []byte, err error) {
 	defer r.recovered(&err)
 	if f.entities != nil {
 		return f.join(r, sent)
+	}
+	if f.trigger {
+		return f.checked(r, *r.event, sent)
 	}
 	out, err := f.post(r, sent)
 	if err != nil {

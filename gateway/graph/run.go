@@ -25,6 +25,7 @@ type run struct {
 	ctx    context.Context
 	graph  *Graph
 	ex     *pipeline.Exchange
+	event  *outcome     // of a subscription; nil: the operation is none
 	faults atomic.Int32 // requests to sources that have failed
 
 	mu       sync.Mutex

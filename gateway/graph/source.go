@@ -5,6 +5,7 @@ import (
 
 	"github.com/wundergraph/graphql-go-tools/v2/pkg/ast"
 
+	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/datagraph"
 	"github.com/sluicegate/sluice/internal/graphql/schema"
@@ -19,7 +20,8 @@ type source struct {
 	timeout time.Duration
 	origin  string // scheme and host of all requests
 	fetcher *upstream.Fetcher
-	schema  *ast.Document // the part of the schema that a REST source has
+	streams pipeline.Stage // calls the source for subscriptions
+	schema  *ast.Document  // the part of the schema that a REST source has
 }
 
 // A shape says what of a response of a REST source is taken, and under which keys: the

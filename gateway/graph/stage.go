@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/stage/graphql/request"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/graphql/syntax"
 )
 
 // decoders read the requests that the GraphQL stage has admitted.
@@ -32,6 +33,9 @@ func (g *Graph) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 	list, batch, refused := asked(ex, d)
 	if refused != nil {
 		return ex.Reject(refused)
+	}
+	if n := len(ex.Operations); n > 0 && ex.Operations[n-1].Kind == syntax.Subscription {
+		return ex.Reject(noSubscription)
 	}
 	a, w := ex.Answer, watchClient(ex)
 	defer w.end() // the exchange is used again, also after a panic
@@ -145,6 +149,9 @@ func asked(ex *pipeline.Exchange, d *request.Decoder) (list []request.Request, b
 	}
 	return d.Body(ex.Call.Body, maxBatch)
 }
+
+// noSubscription refuses a subscription over HTTP whose answer would have no body.
+var noSubscription = request.Refusal(pipeline.ReasonMethodNotAllowed, 405, "Subscriptions are not answered to HEAD; use GET or POST.")
 
 var noOptions = func() *pipeline.Rejection {
 	r := request.Refusal(pipeline.ReasonMethodNotAllowed, 405, "The API has no upstream that answers OPTIONS; use POST, or GET for queries.")

@@ -289,15 +289,6 @@ func TestExplanationsShowThePlan(t *testing.T) {
 	}
 }
 
-func TestSubscriptionsOfSupergraphsAreRefused(t *testing.T) {
-	subgraphs := slices.Clone(shop)
-	subgraphs[0].SDL += " type Subscription { changed: User }"
-	w := newSupergraph(t, subgraphs)
-	if status, got := w.ask(`subscription { changed { id } }`); status != 400 || !strings.Contains(got, "Subscriptions of data graphs and supergraphs are not supported") {
-		t.Errorf("%d %s", status, got)
-	}
-}
-
 // The schema of clients is merged_sdl. A gateway that gets none, as from a file, composes
 // the subgraphs itself.
 func TestASupergraphIsComposedIfItIsNotYet(t *testing.T) {

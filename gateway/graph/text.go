@@ -120,10 +120,7 @@ func defaultsOf(doc *syntax.Document, op *syntax.Operation) map[string]literal {
 func (g *Graph) printText(doc *syntax.Document, op *syntax.Operation, asked map[string]bool) text {
 	s := g.data.Schema
 	p := printer{schema: s, doc: doc, taken: g.fields, asked: asked, names: make(map[string]string), inputs: g.inputs, defaults: defaultsOf(doc, op)}
-	root := s.Query
-	if op.Kind == syntax.Mutation {
-		root = s.Mutation
-	}
+	root := [...]schema.TypeID{syntax.Query: s.Query, syntax.Mutation: s.Mutation, syntax.Subscription: s.Subscription}[op.Kind]
 	if p.set(op.Selections, root) == 0 {
 		p.text.nothing = true
 		return p.text

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"bytes"
+	"context"
 	"net"
 	"sync/atomic"
 
@@ -33,6 +35,7 @@ type Live struct {
 	Limits   *EventLimits // of the subscription's events; nil: they are not counted. Set before the upstream is called
 	Streamed LiveStream   // set by the stage that makes the request that goes upstream
 	Joined   bool         // a connection that serves already takes the subscription: nothing was sent
+	Joins    Joiner       // makes the results of what the upstream streams; nil: they are that. Set before the upstream is called
 
 	// Upstream is the connection on which the upstream speaks WebSocket; nil: it has
 	// answered over HTTP. The owner of the exchange closes it.
@@ -52,6 +55,45 @@ type LiveStream struct {
 
 // Many reports whether what goes upstream may be for several clients.
 func (s *LiveStream) Many() bool { return s.Upgrade || s.Share }
+
+// A Trigger is what a subscription of a data graph or supergraph is for the source that has
+// its root field.
+type Trigger struct {
+	Upstream Stage  // calls the source
+	Request  []byte // the operation for the source, a JSON object
+	Lines    []byte // header lines of the request, each ended by CRLF
+	Protocol string // graphql-ws, which is that of "", graphql-transport-ws or sse
+	Post     bool   // sse is asked for with POST
+	Internal bool   // the source is another API
+	Joins    Joiner
+}
+
+// A Joiner makes the results of a subscription of what its source streams. It is used by one
+// goroutine at a time, also after the exchange has ended.
+type Joiner interface {
+	// Result returns the response that an event becomes, which has come with a status of
+	// HTTP. Requests to other sources end with ctx; those to other APIs are made by calls.
+	Result(ctx context.Context, calls InternalCalls, status int, event []byte) []byte
+
+	// Errors returns the errors, a JSON array, that those of the source become.
+	Errors(list []byte) []byte
+}
+
+// Kept returns an exchange for requests that are made in the place of ex after its end: with
+// its client, and what is known of it. It is not released.
+func (ex *Exchange) Kept() *Exchange {
+	call := ex.Call.Keep()
+	call.SetLines(call.Lines)
+	call.SetBody(bytes.Clone(ex.Call.Body))
+	kept := &Exchange{
+		Call: call, Answer: &call.Answer, API: ex.API, Version: ex.Version, Policies: ex.Policies, Revision: ex.Revision, Internal: ex.Internal,
+		Client: ex.Client, ID: ex.ID, GivenID: bytes.Clone(ex.GivenID), Started: ex.Started, Trace: ex.Trace,
+		Caller: ex.Caller, Charge: ex.Charge, Play: ex.Play, PathBuf: bytes.Clone(ex.PathBuf),
+	}
+	kept.Token, kept.TokenBuf, kept.Claims = bytes.Clone(ex.Token), nil, bytes.Clone(ex.Claims)
+	kept.Trace.Steps = nil
+	return kept
+}
 
 // LiveUpstreams has connections to upstreams that serve already.
 type LiveUpstreams interface {

@@ -174,14 +174,11 @@ func (c *compiler) fields(at string, def *definition.GraphQLRootFields, s *Sourc
 	case g.Schema.Types[t].Kind != schema.Object:
 		c.add(at+".type", "must be an object type; list the fields of each type that implements it")
 		return
-	case t == g.Schema.Subscription:
-		c.problems = append(c.problems, definition.Problem{
-			Path: at + ".type", Feature: "subscriptions of data graphs", Weight: definition.RouteWeight,
-			Message: "asks for a feature that this release does not have: subscriptions of data graphs; leave it out",
-		})
+	case s.REST && t == g.Schema.Subscription:
+		c.add(at+".type", "is the subscription type, whose fields need a source of kind GraphQL")
 		return
-	case !s.REST && t != g.Schema.Query && t != g.Schema.Mutation:
-		c.add(at+".type", "must be the query or mutation type: a source of kind GraphQL is asked for root fields; use one of kind REST to join")
+	case !s.REST && t != g.Schema.Query && t != g.Schema.Mutation && t != g.Schema.Subscription:
+		c.add(at+".type", "must be the query, mutation or subscription type: a source of kind GraphQL is asked for root fields; use one of kind REST to join")
 		return
 	}
 	for i, name := range def.Fields {
@@ -246,7 +243,7 @@ func (c *compiler) piece(at string, p *Piece, s *Source) {
 // object returns why fields do not lead to a scalar or enum from a type, or "".
 func (c *compiler) object(t schema.TypeID, fields []string) string {
 	s := c.graph.Schema
-	if t == s.Query || t == s.Mutation {
+	if t == s.Query || t == s.Mutation || t == s.Subscription {
 		return "fields of the " + s.Types[t].Name + " type belong to no object"
 	}
 	for i, name := range fields {
@@ -273,7 +270,7 @@ func (c *compiler) object(t schema.TypeID, fields []string) string {
 // roots reports root fields without a source.
 func (c *compiler) roots() {
 	s := c.graph.Schema
-	for _, t := range []schema.TypeID{s.Query, s.Mutation} {
+	for _, t := range []schema.TypeID{s.Query, s.Mutation, s.Subscription} {
 		if t == schema.NoType {
 			continue
 		}

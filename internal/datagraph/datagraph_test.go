@@ -44,7 +44,7 @@ func compiled(t *testing.T, sources, configs string) (*Graph, []string) {
 	return g, texts
 }
 
-const roots = `{"kind": "GraphQL", "name": "roots", "root_fields": [{"type": "Query", "fields": ["user", "users", "any"]}, {"type": "Mutation", "fields": ["add"]}], "config": {}}`
+const roots = `{"kind": "GraphQL", "name": "roots", "root_fields": [{"type": "Query", "fields": ["user", "users", "any"]}, {"type": "Mutation", "fields": ["add"]}, {"type": "Subscription", "fields": ["added"]}], "config": {}}`
 
 func rest(typ, field, config string) string {
 	return roots + `, {"kind": "REST", "name": "r", "root_fields": [{"type": "` + typ + `", "fields": ["` + field + `"]}], "config": ` + config + `}`
@@ -58,8 +58,8 @@ func TestProblemsOfSources(t *testing.T) {
 		{rest("Any", "id", `{}`), "", at + ".root_fields[0].type: must be an object type; list the fields of each type that implements it"},
 		{rest("User", "nope", `{}`), "", at + ".root_fields[0].fields[0]: is no field of the type User"},
 		{rest("Query", "user", `{}`), "", at + ".root_fields[0].fields[0]: has the data source roots already"},
-		{rest("Subscription", "added", `{}`), "", at + ".root_fields[0].type: asks for a feature that this release does not have: subscriptions of data graphs; leave it out"},
-		{strings.Replace(rest("User", "todos", `{}`), "REST", "GraphQL", 1), "", at + ".root_fields[0].type: must be the query or mutation type: a source of kind GraphQL is asked for root fields; use one of kind REST to join"},
+		{rest("Subscription", "added", `{}`), "", at + ".root_fields[0].type: is the subscription type, whose fields need a source of kind GraphQL"},
+		{strings.Replace(rest("User", "todos", `{}`), "REST", "GraphQL", 1), "", at + ".root_fields[0].type: must be the query, mutation or subscription type: a source of kind GraphQL is asked for root fields; use one of kind REST to join"},
 		{rest("User", "todos", `{"url": "http://x/{{.arguments.n}}"}`), "", at + ".config.url: names {{.arguments.n}}, and User.todos has no such argument"},
 		{rest("User", "todos", `{"url": "http://x/{{.object.nope}}"}`), "", at + ".config.url: names {{.object.nope}}: User has no field nope"},
 		{rest("User", "todos", `{"url": "http://x/{{.object.at}}"}`), "", at + ".config.url: names {{.object.at}}: User.at is an object; name a field of it"},

@@ -84,7 +84,8 @@ func compileSupergraph(api *definition.API, s *schema.Schema) (*Graph, error) {
 	for i := range def.Subgraphs {
 		m := &def.Subgraphs[i]
 		g.Sources = append(g.Sources, &Source{
-			Name: m.Name, Config: &definition.GraphQLSourceConfig{URL: m.URL}, Headers: named(m.Headers),
+			Name: m.Name, Headers: named(m.Headers),
+			Config:   &definition.GraphQLSourceConfig{URL: m.URL, SubscriptionType: m.SubscriptionType, SSEUsePost: m.SSEUsePost},
 			Subgraph: known[m.Name], OneByOne: def.DisableQueryBatching,
 		})
 	}

@@ -34,7 +34,7 @@ type GraphQLFieldConfig struct {
 
 // GraphQLDataSource is a service that has the values of fields.
 type GraphQLDataSource struct {
-	// REST, or GraphQL, whose root fields are those of the query and mutation types.
+	// REST, or GraphQL, whose root fields are those of the query, mutation and subscription types.
 	Kind string `json:"kind,omitempty"`
 	// Name in errors; unique.
 	Name string `json:"name,omitempty"`
@@ -72,9 +72,9 @@ type GraphQLSourceConfig struct {
 	Body string `json:"body,omitempty"`
 	// Seconds within which the source must have answered. Default: proxy.transport.response_timeout.
 	Timeout float64 `json:"timeout,omitempty"`
-	// Protocol of subscriptions. Not supported: without effect.
+	// Protocol of subscriptions of a GraphQL source: graphql-ws (default), graphql-transport-ws or sse. An API behind svc:// streams them itself.
 	SubscriptionType string `json:"subscription_type,omitempty"`
-	// Whether subscriptions by sse are sent with POST. Not supported: without effect.
+	// Whether subscriptions by sse are sent with POST.
 	SSEUsePost bool `json:"sse_use_post,omitempty"`
 	// Whether operation is sent to a GraphQL source in place of one for the selected fields. Not supported.
 	HasOperation bool `json:"has_operation,omitempty"`

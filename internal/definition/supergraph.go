@@ -41,7 +41,7 @@ type GraphQLMember struct {
 	SDL string `json:"sdl,omitempty"`
 	// Headers of requests to the subgraph, at most 1000.
 	Headers map[string]string `json:"headers,omitempty"`
-	// Protocol of subscriptions: graphql-ws (default), graphql-transport-ws or sse.
+	// Protocol of subscriptions: graphql-ws (default), graphql-transport-ws or sse. An API behind svc:// streams them itself.
 	SubscriptionType string `json:"subscription_type,omitempty"`
 	// Whether subscriptions by sse are sent with POST.
 	SSEUsePost bool    `json:"sse_use_post,omitempty"`

@@ -161,6 +161,7 @@ func (p *Problems) checkSourceConfig(at string, rest bool, c *GraphQLSourceConfi
 		p.refuse(at+".has_operation", "fixed operations of data sources", RouteWeight, turnOff)
 	}
 	if !rest {
+		p.checkSubscriptionType(at+".subscription_type", c.SubscriptionType)
 		if len(c.Query) > 0 {
 			p.addf(at+".query", "must be empty: the source is of kind GraphQL")
 		}

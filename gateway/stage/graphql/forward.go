@@ -29,6 +29,12 @@ func (f forward) Handle(ex *pipeline.Exchange) pipeline.Verdict {
 		if ok && ex.Live != nil && w.asked != nil {
 			ex.Live.Limits = f.streams.limits(ex)
 		}
+		if graph, is := f.upstream.(subscriber); is {
+			if ok && ex.Live != nil && w.asked != nil && !ex.IsDry() {
+				return f.trigger(ex, graph, w.asked)
+			}
+			return graph.Handle(ex)
+		}
 		if ok && ex.Live != nil && ex.Live.Events {
 			return f.events(ex, w)
 		}

@@ -94,7 +94,7 @@ func (g *GraphQL) Compile(def *definition.API) (*Stage, error) {
 	}
 	s.open = s.rulesOf(nil)
 	s.socket = newSocket(def, &g.opts)
-	s.streams, s.unstreamed = streamsOf(def), def.IsDataGraph() || def.IsSupergraph()
+	s.streams = streamsOf(def)
 	s.documents = newDocuments(def.GraphQL.TrustedDocuments)
 	s.prepare()
 	return s, nil

@@ -13,15 +13,14 @@ import (
 type Stage struct {
 	*GraphQL
 	*model
-	api        string
-	rules      rules.Options
-	open       *pipeline.OperationRules // of calls without a key
-	batchMax   int                      // 0: batches are refused
-	documents  documents
-	socket     socket
-	streams    streams
-	unstreamed bool          // subscriptions are refused: the API is a data graph or a supergraph
-	headers    *vars.Headers // nil: headers stay as they are
+	api       string
+	rules     rules.Options
+	open      *pipeline.OperationRules // of calls without a key
+	batchMax  int                      // 0: batches are refused
+	documents documents
+	socket    socket
+	streams   streams
+	headers   *vars.Headers // nil: headers stay as they are
 }
 
 // Schema returns the schema of the operations.
@@ -34,8 +33,6 @@ var (
 	mutationByGet = allowing("POST", request.Refusal(pipeline.ReasonMethodNotAllowed, 405, "Mutations are sent with POST only."))
 	notStreamed   = request.Refusal(pipeline.ReasonGraphQLMedia, 406, "Subscriptions are answered as text/event-stream only; ask for it with the Accept header.")
 )
-
-var noSubscriptions = request.Refusal(pipeline.ReasonGraphQLInvalid, 400, "Subscriptions of data graphs and supergraphs are not supported by this release.")
 
 func allowing(methods string, r *pipeline.Rejection) *pipeline.Rejection {
 	r.Allow = methods
@@ -191,8 +188,6 @@ func (s *Stage) judge(ex *pipeline.Exchange, w *work, r *request.Request, may *p
 	switch {
 	case w.get && found.facts.Kind == syntax.Mutation:
 		return nil, stored, mutationByGet
-	case found.facts.Kind == syntax.Subscription && s.unstreamed:
-		return nil, stored, noSubscriptions
 	case found.facts.Kind == syntax.Subscription && !w.head.Stream:
 		return nil, stored, notStreamed
 	}

@@ -6015,7 +6015,7 @@ export interface components {
             config?: components["schemas"]["GraphQLSourceConfig"];
             /** @description Whether the source is another API of the gateway; without effect: the URL says so. */
             internal?: boolean;
-            /** @description REST, or GraphQL, whose root fields are those of the query and mutation types. */
+            /** @description REST, or GraphQL, whose root fields are those of the query, mutation and subscription types. */
             kind?: string;
             /** @description Name in errors; unique. */
             name?: string;
@@ -6115,7 +6115,7 @@ export interface components {
             sdl?: string;
             /** @description Whether subscriptions by sse are sent with POST. */
             sse_use_post?: boolean;
-            /** @description Protocol of subscriptions: graphql-ws (default), graphql-transport-ws or sse. */
+            /** @description Protocol of subscriptions: graphql-ws (default), graphql-transport-ws or sse. An API behind svc:// streams them itself. */
             subscription_type?: string;
             /** @description Address of the subgraph, or svc:// and an API. Default: svc:// and api_id. */
             url?: string;
@@ -6200,9 +6200,9 @@ export interface components {
             operation?: string;
             /** @description Parameters that are added to the URL of a REST source, at most 1000. One whose value is a variable without a value is left out. */
             query?: components["schemas"]["GraphQLParameter"][] | null;
-            /** @description Whether subscriptions by sse are sent with POST. Not supported: without effect. */
+            /** @description Whether subscriptions by sse are sent with POST. */
             sse_use_post?: boolean;
-            /** @description Protocol of subscriptions. Not supported: without effect. */
+            /** @description Protocol of subscriptions of a GraphQL source: graphql-ws (default), graphql-transport-ws or sse. An API behind svc:// streams them itself. */
             subscription_type?: string;
             /**
              * Format: double

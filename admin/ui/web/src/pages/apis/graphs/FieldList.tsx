@@ -22,7 +22,7 @@ const filters: Record<string, (field: SchemaField, owner: number | undefined) =>
 };
 
 /** A root field that no source has: it cannot be answered. */
-const lacks = (field: SchemaField, owner: number | undefined) => owner === undefined && (field.root === 'query' || field.root === 'mutation');
+const lacks = (field: SchemaField, owner: number | undefined) => owner === undefined && field.root !== '';
 
 interface List {
   draft: Draft;
@@ -100,34 +100,30 @@ function OneField({ field, draft, may, sources, owners, move }: List & { field: 
         {field.name}
         <span className="muted">{field.signature}</span>
       </code>
-      {field.root === 'subscription' ? (
-        <span className="muted">{t.subscription}</span>
-      ) : (
-        <span>
-          <select
-            aria-label={t.source(name)}
-            aria-invalid={missing || undefined}
-            aria-describedby={missing ? note : undefined}
-            disabled={!may}
-            value={owner ?? ''}
-            onChange={(event) => move(field, event.target.value === '' ? undefined : Number(event.target.value))}
-          >
-            <option value="">{field.root ? t.noSource : t.fromAbove}</option>
-            {sources.map((source, i) =>
-              canHave(source, field) || i === owner ? (
-                <option key={i} value={i}>
-                  {source.name || text.unnamed(i + 1)}
-                </option>
-              ) : null,
-            )}
-          </select>
-          {missing && (
-            <span id={note} className={css.wrong}>
-              {t.required}
-            </span>
+      <span>
+        <select
+          aria-label={t.source(name)}
+          aria-invalid={missing || undefined}
+          aria-describedby={missing ? note : undefined}
+          disabled={!may}
+          value={owner ?? ''}
+          onChange={(event) => move(field, event.target.value === '' ? undefined : Number(event.target.value))}
+        >
+          <option value="">{field.root ? t.noSource : t.fromAbove}</option>
+          {sources.map((source, i) =>
+            canHave(source, field) || i === owner ? (
+              <option key={i} value={i}>
+                {source.name || text.unnamed(i + 1)}
+              </option>
+            ) : null,
           )}
-        </span>
-      )}
+        </select>
+        {missing && (
+          <span id={note} className={css.wrong}>
+            {t.required}
+          </span>
+        )}
+      </span>
       {mapped || at >= 0 ? (
         <span>
           <Button dense aria-expanded={open || wrong.length > 0} aria-label={`${t.mappingOf(name)}: ${said(mapping, field)}`} onClick={() => setOpen(!open)}>

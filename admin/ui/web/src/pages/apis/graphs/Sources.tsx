@@ -31,7 +31,7 @@ export default function Sources({ id, draft, may }: { id?: string; draft: Draft;
     for (const [i, next] of attach(sources, field, to)) draft.set(`${sourcesPath}[${i}].root_fields`, next.length > 0 ? next : undefined);
   };
   const add = (kind: 'REST' | 'GraphQL') => {
-    const first = fields.find((one) => (one.root === 'query' || one.root === 'mutation') && !owners.has(nameOf(one)));
+    const first = fields.find((one) => one.root !== '' && (kind === 'GraphQL' || one.root !== 'subscription') && !owners.has(nameOf(one)));
     draft.set(
       [...sourcesPath.split('.'), sources.length],
       newSource(kind, freeName(first?.name ?? kind.toLowerCase(), sources.map((one) => one.name)), first),

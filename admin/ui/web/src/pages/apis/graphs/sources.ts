@@ -17,7 +17,7 @@ export interface SchemaField {
   /** (id: ID!): User */
   signature: string;
   args: string[];
-  /** A field of the query, mutation or subscription type: one of the first two must have a source. */
+  /** A field of the query, mutation or subscription type: it must have a source. */
   root: '' | 'query' | 'mutation' | 'subscription';
   /** Its values have no fields themselves. */
   leaf: boolean;
@@ -105,7 +105,7 @@ export function attach(sources: Source[], field: { type: string; name: string },
 }
 
 /** Whether a source may have the values of a field. */
-export const canHave = (source: Source, field: SchemaField) => field.root !== 'subscription' && (source.kind !== 'GraphQL' || field.root !== '');
+export const canHave = (source: Source, field: SchemaField) => (source.kind === 'GraphQL' ? field.root !== '' : field.root !== 'subscription');
 
 /** The variables that texts of a source may have: those that each of its fields has. */
 export function variablesOf(source: Source, fields: SchemaField[]): string[] {

@@ -99,7 +99,6 @@ export const text = {
       fromAbove: 'value of the field above',
       noSource: 'none: choose one',
       required: 'Needs a source.',
-      subscription: 'Subscriptions have no source in this release.',
       noMatch: 'No field matches.',
       more: (n: number) => `Show ${plural(n, 'more field', 'more fields')}`,
       mapping: 'Mapping',
