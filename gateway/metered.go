@@ -60,18 +60,20 @@ func (m *metered) Next(result []byte) {
 	defer m.mu.Unlock()
 	switch full := len(m.waiting) >= maxEventsWaiting || m.bytes+len(result) > maxEventBytes; {
 	case m.over || m.last != nil:
+		return
 	case full && l.Limits != nil:
 		l.Limits.Count(pipeline.EventDropped)
+		return
 	case full:
 		m.waiting, m.bytes = nil, 0
-		m.last = func() { m.to.Fail(failure(slowJoins)) } // the goroutine runs
+		m.last = func() { m.to.Fail(failure(slowJoins)) }
 	default:
 		m.waiting = append(m.waiting, waitingEvent{bytes.Clone(result), l.Limits, l.Joins})
 		m.bytes += len(result)
-		if !m.busy {
-			m.busy = true
-			go m.pass()
-		}
+	}
+	if !m.busy {
+		m.busy = true
+		go m.pass()
 	}
 }
 

@@ -35,7 +35,7 @@ type outcome struct {
 // connect compiles how the source is called.
 func (s *source) connect(api *definition.API, c *Calls) (err error) {
 	s.origin = upstream.OriginOf(s.Config.URL)
-	if s.fetcher, err = upstream.CompileFetcher(api, s.Name, s.origin, c.Pools, c.Config); err != nil || s.REST {
+	if s.fetcher, err = upstream.CompileFetcher(api, s.Name, s.origin, c.Pools, c.Config); err != nil || !s.graph.data.Streams(s.Source) {
 		return err
 	}
 	own := *api

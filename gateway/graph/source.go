@@ -20,7 +20,7 @@ type source struct {
 	timeout time.Duration
 	origin  string // scheme and host of all requests
 	fetcher *upstream.Fetcher
-	streams pipeline.Stage // calls the source for subscriptions
+	streams pipeline.Stage // calls the source for subscriptions; nil: it has none
 	schema  *ast.Document  // the part of the schema that a REST source has
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -25,7 +26,10 @@ type stream struct {
 	begun  chan begun
 	ended  chan struct{} // receives when a subscription was given up
 	events chan string   // payloads to send, each to one subscription; "complete", "lost" or errors end it
+	pongs  chan struct{} // receives when a ping among the events was answered
 }
+
+const ping = `{"type":"ping"}`
 
 // begun is a subscription as the source got it.
 type begun struct {
@@ -37,7 +41,7 @@ var upgrader = websocket.Upgrader{Subprotocols: []string{"graphql-transport-ws",
 
 // streams has a path of the sources stream events.
 func (w *world) streams(t *testing.T, path string) *stream {
-	s := &stream{t: t, begun: make(chan begun, 10), ended: make(chan struct{}, 10), events: make(chan string, 10)}
+	s := &stream{t: t, begun: make(chan begun, 10), ended: make(chan struct{}, 10), events: make(chan string, 10), pongs: make(chan struct{}, 1)}
 	w.does(path, s.serve)
 	return s
 }
@@ -88,7 +92,7 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request) {
 			stop[m.ID] = over
 			go s.pass(over, func(event string) {
 				switch {
-				case event == "lost":
+				case event == "lost", event == ping:
 					out <- event
 				case event == "complete":
 					out <- fmt.Sprintf(`{"id":%q,"type":"complete"}`, m.ID)
@@ -99,6 +103,8 @@ func (s *stream) serve(w http.ResponseWriter, r *http.Request) {
 				}
 			})
 			s.begun <- begun{ws.Subprotocol(), string(m.Payload), r.Header}
+		case "pong":
+			s.pongs <- struct{}{}
 		case "complete", "stop":
 			if over := stop[m.ID]; over != nil {
 				delete(stop, m.ID)
@@ -233,9 +239,7 @@ func (w *world) overHTTP(t *testing.T, query string, header http.Header) *listen
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
 	resp, err := http.DefaultClient.Do(req)
@@ -417,10 +421,51 @@ func TestSharedSubscriptions(t *testing.T) {
 	receive(t, from.ended)
 	from.events <- "lost"
 	from.begins()
-	from.events <- ada
-	first.wants(adaOut)
+	again := make(chan string, 2)
+	for _, l := range []*listener{first, second} { // each begins again after a pause of its own
+		go func() { again <- l.next() }()
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for heard := 0; heard < 2; {
+		select {
+		case <-tick.C:
+			from.events <- ada
+		case got := <-again:
+			if heard++; got != adaOut {
+				t.Fatal(got)
+			}
+		}
+	}
+	if len(from.begun) > 0 {
+		t.Error("they do not share a subscription that is begun again")
+	}
 	first.end()
 	second.end()
+	receive(t, from.ended)
+}
+
+// Events that come faster than they are joined end the subscription with an error.
+func TestEventsThatAreJoinedTooSlowly(t *testing.T) {
+	w := newWorld(t, subscribing("graphql-transport-ws", ""))
+	from, was := w.streams(t, "/live"), w.answers["/score"]
+	joining, goOn := make(chan struct{}, 1), make(chan struct{})
+	w.does("/score", func(rw http.ResponseWriter, r *http.Request) {
+		joining <- struct{}{}
+		<-goOn
+		was(rw, r)
+	})
+	l := w.overSocket(t, "graphql-transport-ws", watched, nil)
+	from.begins()
+	from.events <- ada
+	receive(t, joining)
+	for range 1001 {
+		from.events <- ada
+	}
+	from.events <- ping
+	receive(t, from.pongs) // all have come
+	close(goOn)
+	l.wants(adaOut, `error [{"message":"The events come faster than data sources have the values of their fields."}]`)
 	receive(t, from.ended)
 }
 

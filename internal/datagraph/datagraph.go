@@ -67,6 +67,14 @@ func (g *Graph) Mapping(f schema.FieldID) Mapping {
 	return Mapping{Path: []string{g.Schema.Fields[f].Name}}
 }
 
+// Streams reports whether a source has root fields of subscriptions.
+func (g *Graph) Streams(s *Source) bool {
+	if s.Subgraph != nil {
+		return slices.ContainsFunc(s.Subgraph.Types, func(t compose.Type) bool { return t.Root && t.Name == "Subscription" })
+	}
+	return slices.ContainsFunc(s.Fields, func(f schema.FieldID) bool { return g.Schema.Fields[f].Owner == g.Schema.Subscription })
+}
+
 // Below returns the object and interface types whose fields a source may be asked for, and
 // calls do with each of these fields. Fields that another source has are not among them,
 // nor is what is below them.

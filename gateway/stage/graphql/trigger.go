@@ -40,12 +40,10 @@ func (f forward) trigger(ex *pipeline.Exchange, graph subscriber, r *request.Req
 	if verdict != pipeline.Answered || ex.Live.Joined || ex.Live.Upstream != nil {
 		return verdict
 	}
-	events := a.Status/100 == 2 && http1.HasPrefix(typeOf(a.Lines), "text/event-stream")
-	switch {
-	case events && a.Stream == nil:
-		a.Stream, a.Body, a.Length = io.NopCloser(bytes.NewReader(bytes.Clone(a.Body))), nil, -1
-		fallthrough
-	case events:
+	if a.Status/100 == 2 && http1.HasPrefix(typeOf(a.Lines), "text/event-stream") {
+		if a.Stream == nil {
+			a.Stream, a.Body, a.Length = io.NopCloser(bytes.NewReader(bytes.Clone(a.Body))), nil, -1
+		}
 		a.Lines = append(a.Lines[:0], "Content-Type: text/event-stream\r\n"...)
 		return verdict
 	}
