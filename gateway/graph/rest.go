@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -326,22 +327,44 @@ func (f *restFetch) one(r *run, v *values, to *shaper) error {
 		headers["Content-Type"] = jsonTypes
 	}
 	resp, err := f.call(r, method, address, headers, body)
-	if err == nil {
-		err = f.refused(r, resp.status)
-	}
 	if err != nil {
 		return err
 	}
-	if len(resp.body) == 0 { // 204, and what others send in its place
+	found, err := f.found(r, resp)
+	switch {
+	case err != nil:
+		return err
+	case found == nil:
 		to.out = append(to.out, "null"...)
-		return nil
+	default:
+		to.value(&f.shape, found)
 	}
-	parsed, err := astjson.ParseBytes(resp.body)
-	if err != nil {
-		return f.faultf(r, "the response is not JSON")
-	}
-	to.value(&f.shape, parsed)
 	return nil
+}
+
+// found returns what a response has, of which the value is a part. It is nil without a body:
+// 204, and what others send in its place.
+func (f *restFetch) found(r *run, resp outcome) (*astjson.Value, error) {
+	parsed, malformed := astjson.ParseBytes(resp.body)
+	if f.Own && malformed == nil {
+		if all := parsed.GetArray("errors"); len(all) > 0 {
+			return nil, f.faultf(r, "%s", cmp.Or(string(all[0].GetStringBytes("message")), "an error without a message"))
+		}
+	}
+	if err := f.refused(r, resp.status); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.Own && malformed == nil && parsed.GetObject("data") != nil:
+		return parsed.Get("data"), nil
+	case f.Own:
+		return nil, f.faultf(r, "the response is not one of GraphQL")
+	case len(resp.body) == 0:
+		return nil, nil
+	case malformed != nil:
+		return nil, f.faultf(r, "the response is not JSON")
+	}
+	return parsed, nil
 }
 
 var jsonTypes = []string{"application/json"}

@@ -27,10 +27,11 @@ type Graph struct {
 type Source struct {
 	Name   string
 	Config *definition.GraphQLSourceConfig
-	REST   bool
+	REST   bool             // requests are made of templates, one for each value of a field
+	Own    bool             // it is a GraphQL source that is sent an operation of its own; REST is set as well
 	Fields []schema.FieldID // whose values it has, as the definition lists them
 
-	// Of a REST source.
+	// Of a source whose requests are made of templates.
 	URL     Template
 	Query   []Named
 	Body    Body
@@ -151,14 +152,18 @@ func (c *compiler) add(at, message string) {
 }
 
 func (c *compiler) source(at string, def *definition.GraphQLDataSource) {
-	s := &Source{Name: def.Name, Config: &def.Config, REST: def.Kind == "REST"}
+	own := def.Config.HasOperation
+	s := &Source{Name: def.Name, Config: &def.Config, REST: own || def.Kind == "REST", Own: own}
 	for i := range def.RootFields {
 		c.fields(object.Item(at+".root_fields", i), &def.RootFields[i], s)
 	}
 	for _, name := range object.SortedKeys(def.Config.Headers) {
 		c.header(object.Entry(at+".config.headers", name), name, def.Config.Headers[name], s, &s.Headers)
 	}
-	if s.REST {
+	switch {
+	case s.Own:
+		c.operation(at+".config", s)
+	case s.REST:
 		s.URL = c.template(at+".config.url", def.Config.URL, s)
 		for i := range def.Config.Query {
 			one := &def.Config.Query[i]
@@ -183,10 +188,10 @@ func (c *compiler) fields(at string, def *definition.GraphQLRootFields, s *Sourc
 		c.add(at+".type", "must be an object type; list the fields of each type that implements it")
 		return
 	case s.REST && t == g.Schema.Subscription:
-		c.add(at+".type", "is the subscription type, whose fields need a source of kind GraphQL")
+		c.add(at+".type", "is the subscription type, whose fields need a source of kind GraphQL without has_operation")
 		return
 	case !s.REST && t != g.Schema.Query && t != g.Schema.Mutation && t != g.Schema.Subscription:
-		c.add(at+".type", "must be the query, mutation or subscription type: a source of kind GraphQL is asked for root fields; use one of kind REST to join")
+		c.add(at+".type", "must be the query, mutation or subscription type: a source of kind GraphQL is asked for root fields; use one of kind REST, or has_operation, to join")
 		return
 	}
 	for i, name := range def.Fields {
@@ -306,7 +311,7 @@ func (c *compiler) mapping(at string, def *definition.GraphQLFieldConfig) {
 		c.add(at+".field_name", "is no field of an object type "+def.TypeName)
 		return
 	case g.owners[f] != nil && !g.owners[f].REST:
-		c.add(at+".field_name", "has the source "+g.owners[f].Name+", which is of kind GraphQL; only values of REST sources are mapped")
+		c.add(at+".field_name", "has the source "+g.owners[f].Name+", which is of kind GraphQL; only values of REST sources, and of those with has_operation, are mapped")
 		return
 	case c.mapped(f):
 		c.add(at+".field_name", "is mapped by an entry before it")

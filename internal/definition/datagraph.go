@@ -76,11 +76,11 @@ type GraphQLSourceConfig struct {
 	SubscriptionType string `json:"subscription_type,omitempty"`
 	// Whether subscriptions by sse are sent with POST.
 	SSEUsePost bool `json:"sse_use_post,omitempty"`
-	// Whether operation is sent to a GraphQL source in place of one for the selected fields. Not supported.
+	// Whether operation is sent to a GraphQL source in place of one for the selected fields. The source may have fields of any object type then, and values are taken from the data of its response; one with errors has none.
 	HasOperation bool `json:"has_operation,omitempty"`
-	// Operation of has_operation.
+	// Query or mutation of has_operation, such as query($id: ID!) { user(id: $id) { name } }.
 	Operation string `json:"operation,omitempty"`
-	// Variables of operation.
+	// Variables of operation, an object whose strings may hold the variables of a REST source; a string that is one variable stands for its JSON value.
 	Variables json.RawMessage `json:"variables,omitempty"`
 	Unknown   Unknown         `json:"-"`
 }

@@ -45,8 +45,11 @@ func TestProblemsOfDataGraphs(t *testing.T) {
 		}},
 		{source(strings.Replace(restSource, "REST", "GraphQL", 1) + `, "method": "GET", "body": "{}", "has_operation": true, "query": [{}]}}`), ``, []string{
 			at + "[0].config.url: must not have variables: the source is of kind GraphQL", at + "[0].config.method: must be POST",
-			at + "[0].config.has_operation: " + lacks + "fixed operations of data sources; leave it out or turn it off",
+			at + "[0].config.operation: is required where has_operation is true, such as query($id: ID!) { user(id: $id) { name } }",
 			at + "[0].config.query: must be empty: the source is of kind GraphQL", at + "[0].config.body: must be empty: the source is of kind GraphQL",
+		}},
+		{source(restSource + `, "has_operation": true, "operation": "{a}", "variables": []}}`), ``, []string{
+			at + "[0].config.has_operation: must be false: the source is of kind REST", at + `[0].config.variables: must be an object, such as {"id": "{{.object.id}}"}`,
 		}},
 		{source(strings.Replace(restSource, `"Query"`, `"1"`, 1) + `}}`), ``, []string{at + "[0].root_fields[0].type: must be the name of a GraphQL type, such as Query"}},
 		{source(strings.Replace(restSource, `["a"]`, `["-"]`, 1) + `}}`), ``, []string{at + "[0].root_fields[0].fields[0]: must be the name of a GraphQL field"}},

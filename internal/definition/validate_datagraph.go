@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -158,7 +159,7 @@ func (p *Problems) checkSourceConfig(at string, rest bool, c *GraphQLSourceConfi
 		p.addf(at+".timeout", "must be from 0 (that of the API) to 3600 seconds")
 	}
 	if c.HasOperation {
-		p.refuse(at+".has_operation", "fixed operations of data sources", RouteWeight, turnOff)
+		p.checkOwnOperation(at, rest, c)
 	}
 	if !rest {
 		p.checkSubscriptionType(at+".subscription_type", c.SubscriptionType)
@@ -181,6 +182,23 @@ func (p *Problems) checkSourceConfig(at string, rest bool, c *GraphQLSourceConfi
 		p.addf(at+".body", "has %d bytes; at most %d are allowed", len(c.Body), maxSourceBody)
 	case c.Body != "" && (c.Method == "" || c.Method == "GET"):
 		p.addf(at+".body", "must be empty: requests with GET have no body; set method")
+	}
+}
+
+func (p *Problems) checkOwnOperation(at string, rest bool, c *GraphQLSourceConfig) {
+	switch {
+	case rest:
+		p.addf(at+".has_operation", "must be false: the source is of kind REST")
+	case c.Operation == "":
+		p.addf(at+".operation", "is required where has_operation is true, such as query($id: ID!) { user(id: $id) { name } }")
+	case len(c.Operation) > maxSourceBody:
+		p.addf(at+".operation", "has %d bytes; at most %d are allowed", len(c.Operation), maxSourceBody)
+	}
+	switch text := bytes.TrimSpace(c.Variables); {
+	case len(text) > maxSourceBody:
+		p.addf(at+".variables", "has %d bytes; at most %d are allowed", len(text), maxSourceBody)
+	case len(text) > 0 && text[0] != '{':
+		p.addf(at+".variables", `must be an object, such as {"id": "{{.object.id}}"}`)
 	}
 }
 

@@ -6188,7 +6188,7 @@ export interface components {
         GraphQLSourceConfig: {
             /** @description Body of requests to a REST source, as JSON; variables in it stand for JSON values, within strings for their text. */
             body?: string;
-            /** @description Whether operation is sent to a GraphQL source in place of one for the selected fields. Not supported. */
+            /** @description Whether operation is sent to a GraphQL source in place of one for the selected fields. The source may have fields of any object type then, and values are taken from the data of its response; one with errors has none. */
             has_operation?: boolean;
             /** @description Headers of requests, at most 1000; values may also hold $svc_context and $svc_meta variables. */
             headers?: {
@@ -6196,7 +6196,7 @@ export interface components {
             };
             /** @description Method of a REST source: GET (default), POST, PUT, PATCH or DELETE. A GraphQL source is called with POST. */
             method?: string;
-            /** @description Operation of has_operation. */
+            /** @description Query or mutation of has_operation, such as query($id: ID!) { user(id: $id) { name } }. */
             operation?: string;
             /** @description Parameters that are added to the URL of a REST source, at most 1000. One whose value is a variable without a value is left out. */
             query?: components["schemas"]["GraphQLParameter"][] | null;
@@ -6211,7 +6211,7 @@ export interface components {
             timeout?: number;
             /** @description Address, such as http://users.internal/users/{{.arguments.id}}, or svc:// and the id or name of another API of the organisation, which is called without the network. Scheme and host are fixed. proxy.transport and upstream_certificates apply to all sources. */
             url?: string;
-            /** @description Variables of operation. */
+            /** @description Variables of operation, an object whose strings may hold the variables of a REST source; a string that is one variable stands for its JSON value. */
             variables?: unknown;
         } & {
             [key: string]: unknown;

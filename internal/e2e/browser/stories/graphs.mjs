@@ -198,6 +198,24 @@ story('A data graph joins REST services, and its plan is drawn', async ({ t, pag
     await page.getByRole('button', { name: 'Open the playground' }).click();
     await page.getByText('Your draft is not published').waitFor();
   });
+  await step('a GraphQL source has an operation of its own', async () => {
+    await page.getByRole('button', { name: 'Add a GraphQL source' }).click();
+    await page.getByLabel('Protocol of subscriptions').waitFor();
+    await page.getByLabel('An operation of its own').check();
+    await page.getByText('is required where has_operation is true').first().waitFor();
+    await write(page, 'Operation', 'query Name($id: ID!) { name(of: $id) }');
+    await page.locator('[data-path="graphql.engine.data_sources[2].config.variables"]').fill('id');
+    await page.getByRole('button', { name: 'Add: Variables of the operation' }).click();
+    await page.locator('[data-path="graphql.engine.data_sources[2].config.variables[\\"id\\"]"]').fill('{{.object.id}}');
+    await page.getByRole('combobox', { name: 'Source of User.name' }).selectOption({ index: 3 });
+    await page.getByText('{{.object.id}}', { exact: true }).waitFor();
+  });
+  await step('it is removed', async () => {
+    await page.getByRole('button', { name: /^Remove/ }).last().waitFor();
+    await page.getByRole('listitem').filter({ has: page.locator('[data-path="graphql.engine.data_sources[2]"]') }).getByRole('button', { name: /^Remove/ }).first().click();
+    await page.locator('[data-path="graphql.engine.data_sources[2]"]').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: /^todos REST/ }).click();
+  });
   await looks(page, step, 'a data graph', () => page.getByText('Your draft is not published').waitFor());
   const plan = page.getByRole('figure', { name: /Query plan/ });
   await step('the playground draws the plan', async () => {

@@ -6,14 +6,14 @@ import { Card } from '../../../parts/Card';
 import { CodeEditor } from '../../../parts/code';
 import type { Draft } from '../../../parts/draft';
 import { EmptyState } from '../../../parts/EmptyState';
-import { NumberField, SelectField, TextField } from '../../../parts/fields';
+import { NumberField, SelectField, SwitchField, TextField } from '../../../parts/fields';
 import { PickerField, type Choice } from '../../../parts/Picker';
 import { useURLState } from '../../../parts/urlState';
 import { APIPlayground } from '../../../playground/APIPlayground';
 import { MapField } from '../Fields';
 import { FieldList } from './FieldList';
 import { Entry, PairsField, ProblemsAt, useOpened } from './parts';
-import { attach, attached, canHave, enginePath, fieldsOf, nameOf, newSource, ownersOf, sourcesOf, sourcesPath, variablesOf, type SchemaField, type Source } from './sources';
+import { attach, attached, canHave, enginePath, fieldsOf, isTemplated, nameOf, newSource, ownersOf, sourcesOf, sourcesPath, variablesOf, type SchemaField, type Source } from './sources';
 import { freeName } from './compose';
 import { text } from './text';
 import css from './graphs.module.css';
@@ -139,6 +139,7 @@ function OneSource(p: One) {
       <Variables source={source} fields={p.fields} />
       <Attached {...p} />
       <MapField label={text.headers} help={t.globalHeadersHelp} {...common('config.headers')} value={config.headers ?? {}} onChange={(next) => put('config.headers', Object.keys(next).length > 0 ? next : undefined)} />
+      {kind === 'GraphQL' && <AsGraphQL config={config} common={common} put={put} />}
       {kind === 'REST' && (
         <>
           <PairsField label={t.query} help={t.queryHelp} {...common('config.query')} names={{ name: 'name', value: 'value' }} value={config.query ?? []} onChange={(next) => put('config.query', next.length > 0 ? next : undefined)} />
@@ -153,6 +154,46 @@ function OneSource(p: One) {
     </>
   );
 }
+
+/** What only GraphQL sources have: how they stream, or the operation that they are sent. */
+function AsGraphQL({ config, common, put }: { config: NonNullable<Source['config']>; common: (name: string) => { path: string; disabled: boolean }; put: (name: string, value: unknown) => void }) {
+  const own = config.has_operation ?? false;
+  const variables: unknown = config.variables ?? {};
+  const { disabled, path } = common('config.operation');
+  return (
+    <>
+      <div className={css.fields}>
+        {!own && (
+          <SelectField
+            label={text.supergraph.subscriptions}
+            {...common('config.subscription_type')}
+            value={config.subscription_type ?? ''}
+            options={[{ value: '', label: '–' }, ...['graphql-ws', 'graphql-transport-ws', 'sse'].map((one) => ({ value: one, label: one }))]}
+            onChange={(next) => put('config.subscription_type', next || undefined)}
+          />
+        )}
+        {!own && config.subscription_type === 'sse' && <SwitchField label={text.supergraph.post} {...common('config.sse_use_post')} value={config.sse_use_post ?? false} onChange={(on) => put('config.sse_use_post', on || undefined)} />}
+        <SwitchField label={t.own} help={t.ownHelp} {...common('config.has_operation')} value={own} onChange={(on) => put('config.has_operation', on || undefined)} />
+      </div>
+      {own && (
+        <>
+          <div className={css.part}>
+            <h3>{t.operation}</h3>
+            <CodeEditor label={t.operation} language="graphql" value={config.operation ?? ''} onChange={disabled ? undefined : (next) => put('config.operation', next || undefined)} readOnly={disabled} lines={8} />
+            <ProblemsAt path={path} />
+          </div>
+          {isTexts(variables) ? (
+            <MapField label={t.operationVariables} help={t.operationVariablesHelp} {...common('config.variables')} value={variables} onChange={(next) => put('config.variables', Object.keys(next).length > 0 ? next : undefined)} />
+          ) : (
+            <p className="muted">{t.otherVariables}</p>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+const isTexts = (value: unknown): value is Record<string, string> => typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every((one) => typeof one === 'string');
 
 /** What may stand in the texts of a source. */
 function Variables({ source, fields }: { source: Source; fields: SchemaField[] }) {
@@ -174,7 +215,6 @@ function Variables({ source, fields }: { source: Source; fields: SchemaField[] }
 function Attached({ index, source, draft, may, fields, owners, move }: One) {
   const at = `${sourcesPath}[${index}].root_fields`;
   const known = new Map(fields.map((one) => [nameOf(one), one]));
-  const kind = source.kind === 'GraphQL' ? 'GraphQL' : 'REST';
   const search = (q: string): Promise<Choice[]> => {
     const wanted = q.toLowerCase();
     const free = fields.filter((one) => canHave(source, one) && owners.get(nameOf(one)) !== index && nameOf(one).toLowerCase().includes(wanted));
@@ -202,7 +242,7 @@ function Attached({ index, source, draft, may, fields, owners, move }: One) {
       {may && (
         <PickerField
           label={t.addField}
-          help={t.addFieldHelp[kind]}
+          help={isTemplated(source) ? t.addFieldHelp.REST : t.addFieldHelp.GraphQL}
           queryKey={['fields', index, [...owners].join(), fields.length]}
           search={search}
           value=""

@@ -77,6 +77,9 @@ test('variables are those that each field of a source has', () => {
   expect(variablesOf(source('REST', ['User', ['todos']]), fields)).toEqual(['{{.arguments.first}}', '{{.arguments.after}}', '{{.object.id}}', '{{.object.mail}}', '{{.request.headers.Name}}']);
   expect(variablesOf(source('REST', ['Query', ['user', 'users']]), fields)).toEqual(['{{.request.headers.Name}}']);
   expect(variablesOf(source('GraphQL', ['Query', ['user']]), fields)).toEqual(['{{.request.headers.Name}}']);
+  const own: Source = { ...source('GraphQL', ['User', ['todos']]), config: { has_operation: true } };
+  expect(variablesOf(own, fields)).toContain('{{.object.id}}');
+  expect(fields.filter((one) => canHave(own, one) !== canHave(source('REST'), one))).toEqual([]);
 });
 
 test('a mapping that says nothing has no entry', () => {

@@ -104,13 +104,16 @@ export function attach(sources: Source[], field: { type: string; name: string },
   return changes;
 }
 
+/** Whether the requests to a source are made of texts with variables, one for each value. */
+export const isTemplated = (source: Source) => source.kind !== 'GraphQL' || source.config?.has_operation === true;
+
 /** Whether a source may have the values of a field. */
-export const canHave = (source: Source, field: SchemaField) => (source.kind === 'GraphQL' ? field.root !== '' : field.root !== 'subscription');
+export const canHave = (source: Source, field: SchemaField) => (isTemplated(source) ? field.root !== 'subscription' : field.root !== '');
 
 /** The variables that texts of a source may have: those that each of its fields has. */
 export function variablesOf(source: Source, fields: SchemaField[]): string[] {
   const header = '{{.request.headers.Name}}';
-  if (source.kind !== 'REST') return [header];
+  if (!isTemplated(source)) return [header];
   const own = attached(source).flatMap(({ type, name }) => fields.filter((one) => one.type === type && one.name === name));
   const inEach = (lists: string[][]) => (lists[0] ?? []).filter((name) => lists.every((list) => list.includes(name)));
   const args = inEach(own.map((one) => one.args)).map((name) => `{{.arguments.${name}}}`);
