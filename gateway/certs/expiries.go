@@ -76,7 +76,7 @@ func handlesExpiry(h *definition.EventHandlers) bool {
 
 func (e *Expiries) check(api string, c *certs.Certificate, before map[expiring]time.Time, now time.Time) {
 	left := c.Leaf.NotAfter.Sub(now)
-	if left >= warnWithin {
+	if left >= certs.WarnWithin {
 		return
 	}
 	one := expiring{event.CertificateExpiringSoon, api, c.Sum}

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -19,7 +18,7 @@ import (
 
 // ServerOptions are the settings of a Server.
 type ServerOptions struct {
-	Files      []Pair // the first is for clients without a server name
+	Files      []certs.Pair // the first is for clients without a server name
 	ClientCA   string // PEM file of the authorities that sign clients' certificates; others are refused. "": APIs decide
 	AlwaysAsk  bool   // ask all clients for a certificate
 	Domains    bool   // APIs with a domain are served there only
@@ -35,13 +34,13 @@ type Server struct {
 	base       *tls.Config // selects one of the choices for each client; its keys encrypt all tickets
 
 	mu      sync.Mutex // held while files are read
-	files   []*watched[*certs.Certificate]
-	clients *watched[*x509.CertPool] // nil: there is no such file
+	files   []*certs.Watched[*certs.Certificate]
+	clients *certs.Watched[*x509.CertPool] // nil: there is no such file
 
 	index   atomic.Pointer[index]
 	choices atomic.Pointer[choices]
 
-	failures failures
+	failures certs.Failures
 	broken   atomic.Uint64 // failures to reload a changed file
 }
 
@@ -53,10 +52,10 @@ func NewServer(o ServerOptions) (*Server, error) {
 	s := &Server{opts: o, clientAuth: clientAuth{domains: o.Domains}}
 	s.base = &tls.Config{MinVersion: o.MinVersion, GetConfigForClient: s.choose}
 	for _, pair := range o.Files {
-		s.files = append(s.files, &watched[*certs.Certificate]{paths: pair.paths(), load: pair.succeed})
+		s.files = append(s.files, pair.Watch())
 	}
 	if o.ClientCA != "" {
-		s.clients = &watched[*x509.CertPool]{paths: []string{o.ClientCA}, load: func(*x509.CertPool) (*x509.CertPool, error) { return readPool(o.ClientCA) }}
+		s.clients = certs.WatchAuthorities(o.ClientCA)
 	}
 	if err := s.reload(true); err != nil {
 		return nil, err
@@ -64,13 +63,6 @@ func NewServer(o ServerOptions) (*Server, error) {
 	s.warn(time.Now())
 	o.Store.OnChange(s.reindex)
 	return s, nil
-}
-
-func (p Pair) paths() []string {
-	if p.Key == "" {
-		return []string{p.Cert}
-	}
-	return []string{p.Cert, p.Key}
 }
 
 // Config returns the configuration of a new connection.
@@ -152,17 +144,17 @@ func (s *Server) reload(force bool) error {
 	var errs []error
 	changed := false
 	for _, f := range s.files {
-		fresh, err := f.refresh(force)
+		fresh, err := f.Refresh(force)
 		if changed = changed || fresh; err != nil {
 			errs = append(errs, err)
 		}
 	}
 	if s.clients != nil {
-		_, err := s.clients.refresh(force)
+		_, err := s.clients.Refresh(force)
 		if err != nil {
 			errs = append(errs, err)
 		}
-		s.setChoices(s.clients.now)
+		s.setChoices(s.clients.Now)
 	} else if s.choices.Load() == nil {
 		s.setChoices(nil)
 	}
@@ -189,8 +181,8 @@ func (s *Server) reindex() {
 func (s *Server) rebuild() {
 	var files []*certs.Certificate
 	for _, f := range s.files {
-		if f.now != nil {
-			files = append(files, f.now)
+		if f.Now != nil {
+			files = append(files, f.Now)
 		}
 	}
 	s.index.Store(newIndex(files, s.opts.Store.All()))
@@ -228,37 +220,17 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// warnWithin is how long before its expiry a certificate is warned of.
-const warnWithin = 14 * 24 * time.Hour
-
 func (s *Server) warn(now time.Time) {
 	for _, c := range s.index.Load().all {
-		if left := c.Leaf.NotAfter.Sub(now); left < warnWithin {
-			s.opts.Log.Warn("a certificate that clients get to see expires soon, or has expired", "certificate", fmt.Sprint(c.Names()),
-				"fingerprint", c.Sum[:12], "expires", c.Leaf.NotAfter.UTC().Format(time.RFC3339))
+		if c.Leaf.NotAfter.Sub(now) < certs.WarnWithin {
+			c.WarnOfEnd(s.opts.Log)
 		}
 	}
 }
 
-// failures logs failed handshakes at most once a second, since any client can cause
-// them.
-type failures struct {
-	last  atomic.Int64 // Unix seconds
-	since atomic.Uint64
-}
-
-// Failed counts a failed handshake.
+// Failed counts a failed handshake, and logs it at most once a second.
 func (s *Server) Failed(peer netip.Addr, err error) {
-	if errors.Is(err, io.EOF) {
-		return // a port check, as by load balancers
-	}
-	f := &s.failures
-	f.since.Add(1)
-	now := time.Now().Unix()
-	if last := f.last.Load(); last >= now || !f.last.CompareAndSwap(last, now) {
-		return
-	}
-	s.opts.Log.Warn("TLS handshake failed", "peer", peer, "failed", f.since.Swap(0), "err", err)
+	s.failures.Log(s.opts.Log, err, "peer", peer)
 }
 
 // Stats describes the certificates in use.

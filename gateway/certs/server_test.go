@@ -63,9 +63,9 @@ var written = struct {
 	at time.Time
 }{at: time.Unix(1_000_000_000, 0)}
 
-func pairOf(t testing.TB, dir, name string, id *testenv.Identity) Pair {
+func pairOf(t testing.TB, dir, name string, id *testenv.Identity) certs.Pair {
 	t.Helper()
-	p := Pair{Cert: filepath.Join(dir, name+".crt"), Key: filepath.Join(dir, name+".key")}
+	p := certs.Pair{Cert: filepath.Join(dir, name+".crt"), Key: filepath.Join(dir, name+".key")}
 	write(t, p.Cert, id.CertPEM)
 	write(t, p.Key, id.KeyPEM)
 	return p
@@ -167,7 +167,7 @@ func shownTo(t testing.TB, s *Server, name string) string {
 func TestTheCertificateMatchesTheServerName(t *testing.T) {
 	dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
 	store := new(Store)
-	s := newServer(t, ServerOptions{Store: store, Files: []Pair{
+	s := newServer(t, ServerOptions{Store: store, Files: []certs.Pair{
 		pairOf(t, dir, "first", authority.Server("first.example")),
 		pairOf(t, dir, "wild", authority.Server("*.wild.example", "wild.example")),
 		pairOf(t, dir, "exact", authority.Server("exact.wild.example")),
@@ -218,7 +218,7 @@ func TestTheCertificateThatExpiresLaterIsPreferred(t *testing.T) {
 func TestChangedFilesAreReloadedUnlessTheyAreInvalid(t *testing.T) {
 	dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
 	pair := pairOf(t, dir, "x", authority.Server("one.example"))
-	s := newServer(t, ServerOptions{Files: []Pair{pair}})
+	s := newServer(t, ServerOptions{Files: []certs.Pair{pair}})
 	look := func() error { return s.reload(false) }
 	two, expired := authority.Server("two.example"), authority.ServerUntil(time.Now().Add(-time.Minute), "old.example")
 	for _, step := range []struct {
@@ -253,7 +253,7 @@ func TestRunReloadsFilesAndReportsAFaultOnce(t *testing.T) {
 	two := authority.Server("two.example")
 	synctest.Test(t, func(t *testing.T) {
 		said := new(logged)
-		s := newServer(t, ServerOptions{Files: []Pair{pair}, Log: said.log()})
+		s := newServer(t, ServerOptions{Files: []certs.Pair{pair}, Log: said.log()})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { s.Run(ctx); close(done) }()
@@ -280,9 +280,9 @@ func TestAServerDoesNotStartWithInvalidFiles(t *testing.T) {
 	good := pairOf(t, dir, "x", authority.Server("one.example"))
 	write(t, filepath.Join(dir, "empty.pem"), "")
 	for want, o := range map[string]ServerOptions{
-		"missing.pem: no such file":     {Files: []Pair{good, {Cert: filepath.Join(dir, "missing.pem")}}},
-		"x.crt: has no private key":     {Files: []Pair{{Cert: good.Cert}}},
-		"empty.pem: holds no certifica": {Files: []Pair{good}, ClientCA: filepath.Join(dir, "empty.pem")},
+		"missing.pem: no such file":     {Files: []certs.Pair{good, {Cert: filepath.Join(dir, "missing.pem")}}},
+		"x.crt: has no private key":     {Files: []certs.Pair{{Cert: good.Cert}}},
+		"empty.pem: holds no certifica": {Files: []certs.Pair{good}, ClientCA: filepath.Join(dir, "empty.pem")},
 	} {
 		o.Store, o.Log = new(Store), slog.New(slog.DiscardHandler)
 		if _, err := NewServer(o); err == nil || !strings.Contains(err.Error(), want) {
@@ -329,7 +329,7 @@ func TestClientsAreAskedForACertificateWhereAnAPIUsesIt(t *testing.T) {
 		{"everywhere", true, false, []*pipeline.API{token}, true},
 		{"always", true, true, nil, true},
 	} {
-		s := newServer(t, ServerOptions{Files: []Pair{pair}, Domains: c.domains, AlwaysAsk: c.always})
+		s := newServer(t, ServerOptions{Files: []certs.Pair{pair}, Domains: c.domains, AlwaysAsk: c.always})
 		s.Came(c.apis)
 		if got := isAsked(s); got != c.want {
 			t.Errorf("%s: asked %t", c.name, got)
@@ -349,7 +349,7 @@ func TestClientsAreAskedForACertificateWhereAnAPIUsesIt(t *testing.T) {
 func TestASessionWithoutACertificateIsNotResumedOnceAnAPIUsesIt(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
-		s := newServer(t, ServerOptions{Files: []Pair{pairOf(t, dir, "x", authority.Server("b.example"))}})
+		s := newServer(t, ServerOptions{Files: []certs.Pair{pairOf(t, dir, "x", authority.Server("b.example"))}})
 		client := insecure("b.example")
 		client.MaxVersion, client.ClientSessionCache = version, tls.NewLRUClientSessionCache(2)
 		client.Certificates = []tls.Certificate{authority.Client("me").TLS}
@@ -375,7 +375,7 @@ func TestCertificatesOfOtherAuthoritiesAreRefused(t *testing.T) {
 	dir, ours, theirs := t.TempDir(), testenv.NewAuthority(t, "ours"), testenv.NewAuthority(t, "theirs")
 	file := filepath.Join(dir, "clients.pem")
 	write(t, file, ours.PEM())
-	s := newServer(t, ServerOptions{Files: []Pair{pairOf(t, dir, "x", ours.Server("b.example"))}, ClientCA: file})
+	s := newServer(t, ServerOptions{Files: []certs.Pair{pairOf(t, dir, "x", ours.Server("b.example"))}, ClientCA: file})
 	with := func(certificates ...tls.Certificate) error {
 		c := insecure("b.example")
 		c.Certificates = certificates
@@ -417,7 +417,7 @@ func TestCertificatesOfOtherAuthoritiesAreRefused(t *testing.T) {
 
 func TestALongChainIsRefused(t *testing.T) {
 	dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
-	s := newServer(t, ServerOptions{Files: []Pair{pairOf(t, dir, "x", authority.Server("b.example"))}, AlwaysAsk: true})
+	s := newServer(t, ServerOptions{Files: []certs.Pair{pairOf(t, dir, "x", authority.Server("b.example"))}, AlwaysAsk: true})
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		shown := authority.Client("me").TLS
 		for size := len(shown.Certificate[0]); size <= maxShown; size += len(authority.Certificate().Raw) {
@@ -439,8 +439,8 @@ func TestALongChainIsRefused(t *testing.T) {
 func TestOldVersionsAndOtherProtocolsAreRefused(t *testing.T) {
 	dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
 	pair := pairOf(t, dir, "x", authority.Server("b.example"))
-	s := newServer(t, ServerOptions{Files: []Pair{pair}})
-	newest := newServer(t, ServerOptions{Files: []Pair{pair}, MinVersion: tls.VersionTLS13})
+	s := newServer(t, ServerOptions{Files: []certs.Pair{pair}})
+	newest := newServer(t, ServerOptions{Files: []certs.Pair{pair}, MinVersion: tls.VersionTLS13})
 	old, two, h2 := insecure("b.example"), insecure("b.example"), insecure("b.example")
 	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 	two.MaxVersion = tls.VersionTLS12
@@ -458,7 +458,7 @@ func TestOldVersionsAndOtherProtocolsAreRefused(t *testing.T) {
 
 func TestCertificatesThatExpireSoonAreLogged(t *testing.T) {
 	dir, authority, said := t.TempDir(), testenv.NewAuthority(t, "a"), new(logged)
-	newServer(t, ServerOptions{Files: []Pair{pairOf(t, dir, "x", authority.Server("soon.example"))}, Log: said.log()})
+	newServer(t, ServerOptions{Files: []certs.Pair{pairOf(t, dir, "x", authority.Server("soon.example"))}, Log: said.log()})
 	if !strings.Contains(said.String(), "expires soon") || !strings.Contains(said.String(), "soon.example") {
 		t.Errorf("said %q", said)
 	}
@@ -481,20 +481,4 @@ func TestFailedHandshakesAreLoggedOnceASecond(t *testing.T) {
 			t.Errorf("said %d times: %s", n, said)
 		}
 	})
-}
-
-func TestPairsAreParsedFromSettings(t *testing.T) {
-	for text, want := range map[string]Pair{
-		"a.pem":        {Cert: "a.pem"},
-		"a.crt: a.key": {Cert: "a.crt", Key: "a.key"},
-	} {
-		if got, err := ParsePair(text); err != nil || got != want {
-			t.Errorf("%q: %+v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", ":a.key", "a.crt:"} {
-		if _, err := ParsePair(text); err == nil {
-			t.Errorf("%q is taken", text)
-		}
-	}
 }

@@ -25,14 +25,18 @@ type Remote struct {
 	client  *http.Client
 }
 
-// NewRemote returns the admin at a URL. Requests carry token as a bearer token.
-func NewRemote(url string, token secret.Value) *Remote {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DialContext = (&net.Dialer{Timeout: dialWithin}).DialContext
-	transport.MaxIdleConnsPerHost = 1
+// NewRemote returns the admin at a URL. Requests carry token as a bearer token. over may be
+// nil: Go's own transport.
+func NewRemote(url string, token secret.Value, over http.RoundTripper) *Remote {
+	if over == nil {
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		own.DialContext = (&net.Dialer{Timeout: dialWithin}).DialContext
+		own.MaxIdleConnsPerHost = 1
+		over = own
+	}
 	return &Remote{
 		address: strings.TrimSuffix(url, "/") + "/api/gateway/usage", token: token,
-		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		client: &http.Client{Transport: over, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 }
 

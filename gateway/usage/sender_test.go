@@ -370,7 +370,7 @@ func TestARemoteAdminIsSentJSONAndItsStatusDecides(t *testing.T) {
 		_, _ = w.Write([]byte(answer)) // the client's side checks it
 	}))
 	defer server.Close()
-	remote := NewRemote(server.URL+"/", secret.New("token"))
+	remote := NewRemote(server.URL+"/", secret.New("token"), nil)
 	b := &usage.Batch{Gateway: "gw", Boot: "b", Sequence: 3, Rows: []usage.Row{{Minute: 60, API: "a", Status: 200, Hits: 2}}}
 	if _, err := remote.Receive(t.Context(), b); err != nil || got.Sequence != 3 || len(got.Rows) != 1 || got.Rows[0] != b.Rows[0] {
 		t.Errorf("%v, %+v", err, got)

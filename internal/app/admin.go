@@ -42,7 +42,7 @@ func Admin(ctx context.Context, cfg *config.Config, o Options) error {
 	if base.sealedWith, err = sealSecret(cfg); err != nil {
 		return err
 	}
-	ln, err := listen("admin.listen", cfg.Admin.Listen)
+	ln, err := listenAdmin(cfg, base.log)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 		return nil, err
 	}
 	if err = m.bootstrap(ctx); err == nil && deps.Portal.Apart {
-		m.portalLn, err = listen("portal.listen", p.cfg.Portal.Listen)
+		m.portalLn, err = listenTLS("portal.listen", p.cfg.Portal.Listen, "portal.tls", &p.cfg.Portal.TLS, p.log)
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.stop(time.Second))

@@ -48,7 +48,11 @@ func Gateway(ctx context.Context, cfg *config.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	n, err := newNode(nodeParts{common: base, stores: st, adminURL: cfg.Gateway.AdminURL, token: cfg.Gateway.Token, secret: cfg.Secret})
+	over, err := toAdmin(&cfg.Gateway)
+	if err != nil {
+		return errors.Join(err, st.close())
+	}
+	n, err := newNode(nodeParts{common: base, stores: st, adminURL: cfg.Gateway.AdminURL, admin: over, token: cfg.Gateway.Token, secret: cfg.Secret})
 	if err != nil {
 		return errors.Join(err, st.close())
 	}
@@ -67,7 +71,7 @@ type nodeParts struct {
 	common
 	stores   *stores
 	adminURL string            // "" for files
-	admin    http.RoundTripper // nil: over the network
+	admin    http.RoundTripper // nil: over the network, with Go's own
 	token    secret.Value      // bearer token for the admin
 	secret   secret.Value      // of the gateway API; empty: it is not served
 	inUp     bool              // telemetry is on the admin's address
@@ -270,7 +274,7 @@ func (n *node) listen() (err error) {
 		}
 	}
 	if !n.inUp && n.cfg.Telemetry.Listen != "" {
-		n.telemetryLn, err = listen("telemetry.listen", n.cfg.Telemetry.Listen)
+		n.telemetryLn, err = listenTLS("telemetry.listen", n.cfg.Telemetry.Listen, "telemetry.tls", &n.cfg.Telemetry.TLS, n.log)
 	}
 	return err
 }

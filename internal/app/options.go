@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 
+	"github.com/sluicegate/sluice/internal/certs"
 	"github.com/sluicegate/sluice/internal/config"
 )
 
@@ -46,7 +47,11 @@ func urlOf(ln net.Listener) string {
 	if tcp.IP.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, fmt.Sprint(tcp.Port))
+	scheme := "http://"
+	if _, secure := ln.(*certs.Secured); secure {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, fmt.Sprint(tcp.Port))
 }
 
 // say prints to the user. Errors are ignored.

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"crypto/x509"
 	"fmt"
 	"net"
@@ -20,7 +19,11 @@ import (
 func portalSettings(cfg *config.Config, inUp bool) (portal.Settings, error) {
 	settings := portal.Settings{Outbound: webhookTargets(&cfg.Events, inUp), Developer: dialguard.Policy{Private: cfg.Portal.PrivateWebhooks == "allow"}, PublicURL: cfg.Portal.PublicURL, Organisation: cfg.Portal.Organisation, Mailbox: cfg.Portal.Email.MailboxSize, TokenTTL: cfg.Portal.TokenTTL}
 	if settings.PublicURL == "" {
-		settings.PublicURL = "http://" + cmp.Or(cfg.Portal.Listen, cfg.Admin.Listen) + "/portal"
+		at, secure := cfg.Portal.Listen, cfg.Portal.TLS.On()
+		if at == "" {
+			at, secure = cfg.Admin.Listen, cfg.Admin.TLS.On()
+		}
+		settings.PublicURL = map[bool]string{true: "https://", false: "http://"}[secure] + at + "/portal"
 	}
 	settings.Apart = cfg.Portal.Listen != ""
 	settings.Playground = playground.Script()

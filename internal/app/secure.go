@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -48,16 +47,13 @@ func newSecure(p nodeParts) (s *secure, err error) {
 	}
 	o := certs.ServerOptions{
 		ClientCA: s.conf.ClientCA, AlwaysAsk: s.conf.AskClients == "always", Domains: p.cfg.Gateway.CustomDomains,
-		MinVersion: tls.VersionTLS12, Store: s.store, Log: p.log,
-	}
-	if s.conf.MinVersion == "1.3" {
-		o.MinVersion = tls.VersionTLS13
+		MinVersion: tlsVersion(s.conf.MinVersion), Store: s.store, Log: p.log,
 	}
 	if s.conf.Cert != "" {
-		o.Files = append(o.Files, certs.Pair{Cert: s.conf.Cert, Key: s.conf.Key})
+		o.Files = append(o.Files, shown.Pair{Cert: s.conf.Cert, Key: s.conf.Key})
 	}
 	for _, text := range s.conf.Certificates {
-		pair, err := certs.ParsePair(text)
+		pair, err := shown.ParsePair(text)
 		if err != nil {
 			return nil, fmt.Errorf("gateway.tls.certificates: %w", err)
 		}

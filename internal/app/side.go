@@ -5,9 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/wire"
+	"github.com/sluicegate/sluice/internal/certs"
 	"github.com/valyala/fasthttp"
 )
 
@@ -30,8 +32,16 @@ func (n *node) serveSide(t *tasks) {
 func (n *node) serveOn(t *tasks, name string, ln net.Listener, h fasthttp.RequestHandler) {
 	s := wire.New(sideLimits, side(h), slog.NewLogLogger(n.log.Handler(), slog.LevelWarn))
 	n.side = append(n.side, s)
+	serve := func() error { return s.Serve(ln) }
+	if over, is := ln.(*certs.Secured); is {
+		plain, conf := over.Split()
+		secure := &wire.Secure{
+			Config: conf.Config, Timeout: sideLimits.ReadTimeout, Pending: sideLimits.MaxConns, Failed: func(peer netip.Addr, err error) { conf.Failed(peer, err) },
+		}
+		serve = func() error { return s.ServeTLS(plain, secure) }
+	}
 	t.start(name, func() error {
-		if err := s.Serve(ln); !errors.Is(err, wire.ErrStopped) {
+		if err := serve(); !errors.Is(err, wire.ErrStopped) {
 			return err
 		}
 		return nil

@@ -53,7 +53,7 @@ type allInOne struct {
 const inMemoryURL = "http://admin.invalid"
 
 func (u *allInOne) build(ctx context.Context) (err error) {
-	if u.adminLn, err = listen("admin.listen", u.cfg.Admin.Listen); err != nil {
+	if u.adminLn, err = listenAdmin(u.cfg, u.log); err != nil {
 		return err
 	}
 	url, err := u.startDatabase(ctx)

@@ -31,7 +31,7 @@ func newShippedUsage(p *nodeParts) *shippedUsage {
 	}
 	to := p.usageTo
 	if to == nil {
-		to = usage.NewRemote(p.adminURL, p.token)
+		to = usage.NewRemote(p.adminURL, p.token, p.admin)
 	}
 	u := &shippedUsage{calls: usage.NewCalls(), refusals: explain.NewHandover()}
 	u.samples = explain.NewSamples(explain.SampleOptions{Rate: p.cfg.Gateway.SamplesPerSecond, Headers: p.cfg.Gateway.SampleHeaders})

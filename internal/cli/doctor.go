@@ -48,12 +48,12 @@ func (s *session) examine(cmd *cobra.Command, t *shell.Target, bundle string) er
 	}
 	d := doctor.Doctor{Config: cfg, Now: time.Now, Gateway: t.Gateway}
 	if d.Gateway == "" && t.Server == "" {
-		d.Gateway = shell.URLOf(cfg.Gateway.Listen)
+		d.Gateway = shell.URLOf(cfg.Gateway.Listen, false)
 	}
 	admin := *t
 	admin.Gateway = "" // both are looked at
 	if c, isAdmin, err := s.Client(cmd, &admin); err == nil && isAdmin {
-		d.Admin = c
+		d.Admin, d.ToAdmin = c, c.Transport()
 	}
 	found := d.Examine(cmd.Context())
 	if err := s.printFound(found); err != nil {

@@ -35,6 +35,9 @@ stores both in a file that only you can read (~/.config/sluice/profiles.json, or
 below XDG_CONFIG_HOME). Later commands use the last login if neither flags nor
 variables name a server; --profile distinguishes several logins.
 
+--ca, --cert and --cert-key are stored as well, as paths, for an admin with a certificate
+of a private authority or one that requires client certificates.
+
 The key is taken from --token or SLUICE_TOKEN, or entered without
 echo; without a terminal it is the first line of standard input.`,
 		Example: "  sluice login https://admin.example:8081\n  sluice login --profile staging --server https://staging.example:8081 < key",
@@ -86,6 +89,13 @@ func (r *logins) login(ctx context.Context, t *shell.Target) error {
 	if err != nil {
 		return shell.InFlag("URL", err)
 	}
+	r.Trusted(&t.TLS)
+	if t.TLS, err = t.TLS.Absolute(); err != nil {
+		return err
+	}
+	if err := c.Trust(t.TLS); err != nil {
+		return err
+	}
 	who, err := whoIs(ctx, c)
 	if err != nil {
 		return err
@@ -93,7 +103,7 @@ func (r *logins) login(ctx context.Context, t *shell.Target) error {
 	if inTheClear(t.Server) {
 		_, _ = fmt.Fprintf(r.Stderr, "sluice: %s is not encrypted: others on the way can read the key\n", t.Server)
 	}
-	all.Named[name], all.Current = shell.Profile{Server: c.Base(), User: who.Email, Key: t.Token}, name
+	all.Named[name], all.Current = shell.Profile{Server: c.Base(), User: who.Email, Key: t.Token, Trust: t.TLS}, name
 	if err := all.Write(path); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 // topped holds the flags of top.
 type topped struct {
+	trust        shell.Trust
 	metrics, api string
 	every        time.Duration
 	once         bool
@@ -38,6 +39,7 @@ is printed repeatedly, or once with --once.`,
 	f.StringVar(&w.metrics, "metrics", "", "`URL` of the server that has /metrics (default: that of this machine)")
 	f.StringVar(&w.api, "api", "", "`ID` of the only API to show")
 	f.DurationVar(&w.every, "every", 2*time.Second, "`TIME` between two looks")
+	w.trust.Flags(cmd)
 	f.BoolVar(&w.once, "once", false, "look twice, print one table and end")
 	return cmd
 }
@@ -50,7 +52,8 @@ func (s *session) top(cmd *cobra.Command, w *topped) error {
 	if err != nil {
 		return err
 	}
-	c, before, err := firstSample(cmd.Context(), cfg, w.metrics)
+	s.Trusted(&w.trust)
+	c, before, err := firstSample(cmd.Context(), cfg, w.metrics, w.trust)
 	if err != nil {
 		return err
 	}
@@ -75,14 +78,24 @@ func (s *session) top(cmd *cobra.Command, w *topped) error {
 
 // firstSample finds the server with the metrics: without an admin in its process, a
 // gateway has its own.
-func firstSample(ctx context.Context, cfg *config.Config, given string) (c *shell.Client, first *topview.Sample, err error) {
-	places := []string{given}
+func firstSample(ctx context.Context, cfg *config.Config, given string, trust shell.Trust) (c *shell.Client, first *topview.Sample, err error) {
+	type place struct {
+		url string
+		tls *config.ListenerTLS
+	}
+	places := []place{{given, new(config.ListenerTLS)}}
 	if given == "" {
-		places = []string{shell.URLOf(cfg.Telemetry.Listen), shell.URLOf(cfg.Admin.Listen)}
+		t, a := &cfg.Telemetry.TLS, &cfg.Admin.TLS
+		places = []place{{shell.URLOf(cfg.Telemetry.Listen, t.On()), t}, {shell.URLOf(cfg.Admin.Listen, a.On()), a}}
 	}
 	for _, place := range places {
-		if c, err = shell.NewAdmin(place, cfg.Telemetry.Token.Reveal()); err != nil {
+		if c, err = shell.NewAdmin(place.url, cfg.Telemetry.Token.Reveal()); err != nil {
 			return nil, nil, shell.InFlag("--metrics", err)
+		}
+		trust := trust
+		trust.OfThisMachine(place.tls)
+		if err := c.Trust(trust); err != nil {
+			return nil, nil, err
 		}
 		if first, err = sample(ctx, c); err == nil {
 			break

@@ -161,8 +161,10 @@ var rules = []rule{
 	{[]string{"admin.former_master_key"}, checkFormerMasterKey},
 	{[]string{"gateway.ratelimit_headers.limit", "gateway.ratelimit_headers.remaining", "gateway.ratelimit_headers.reset"}, checkHeaderNames},
 	{[]string{"overload.target_delay"}, checkTargetDelay},
-	{[]string{"admin.listen", "admin.insecure"}, checkPlainHTTP},
-	{[]string{"portal.listen", "admin.listen", "gateway.listen", "admin.insecure"}, checkPortalListen},
+	{[]string{"admin.listen", "admin.insecure", "admin.tls.cert"}, checkPlainHTTP},
+	{[]string{"portal.listen", "admin.listen", "gateway.listen", "admin.insecure", "portal.tls.cert"}, checkPortalListen},
+	{[]string{"admin.tls.cert", "admin.tls.key", "admin.tls.client_ca", "portal.tls.cert", "portal.tls.key", "portal.tls.client_ca", "telemetry.tls.cert", "telemetry.tls.key", "telemetry.tls.client_ca", "portal.listen", "telemetry.listen"}, checkListenerTLS},
+	{[]string{"gateway.admin_url", "gateway.admin_ca", "gateway.admin_cert", "gateway.admin_key"}, checkAdminCall},
 	{[]string{"portal.email.server", "portal.email.tls", "portal.email.insecure"}, checkPlainSMTP},
 	{[]string{"portal.email.server", "portal.email.from", "portal.email.user", "portal.email.password"}, checkSender},
 	{[]string{"telemetry.otlp.endpoint", "telemetry.otlp.insecure"}, checkCollector},
@@ -284,10 +286,45 @@ func checkTargetDelay(c *Config) (key, message string) {
 }
 
 func checkPlainHTTP(c *Config) (key, message string) {
-	if c.Admin.Insecure || isLoopback(c.Admin.Listen) {
+	if c.Admin.TLS.On() || c.Admin.Insecure || isLoopback(c.Admin.Listen) {
 		return "", ""
 	}
-	return "admin.listen", "goes beyond loopback with plain HTTP; use 127.0.0.1 or, when something in front terminates TLS, set admin.insecure to true"
+	return "admin.listen", "goes beyond loopback with plain HTTP; name a certificate in admin.tls.cert, use 127.0.0.1 or, when something in front terminates TLS, set admin.insecure to true"
+}
+
+// checkListenerTLS reports settings without effect.
+func checkListenerTLS(c *Config) (key, message string) {
+	for _, one := range []struct {
+		key, listen, address string
+		tls                  *ListenerTLS
+	}{
+		{"admin.tls", "admin.listen", c.Admin.Listen, &c.Admin.TLS},
+		{"portal.tls", "portal.listen", c.Portal.Listen, &c.Portal.TLS},
+		{"telemetry.tls", "telemetry.listen", c.Telemetry.Listen, &c.Telemetry.TLS},
+	} {
+		switch t := one.tls; {
+		case t.Key != "" && !t.On():
+			return one.key + ".key", "is the key of " + one.key + ".cert, which is empty"
+		case t.ClientCA != "" && !t.On():
+			return one.key + ".client_ca", "has no effect without " + one.key + ".cert"
+		case t.On() && one.address == "":
+			return one.key + ".cert", "has no effect without " + one.listen
+		}
+	}
+	return "", ""
+}
+
+// checkAdminCall reports settings of the calls of the admin that have no effect.
+func checkAdminCall(c *Config) (key, message string) {
+	switch g, secure := c.Gateway, strings.HasPrefix(c.Gateway.AdminURL, "https://"); {
+	case g.AdminKey != "" && g.AdminCert == "":
+		return "gateway.admin_key", "is the key of gateway.admin_cert, which is empty"
+	case g.AdminCA != "" && !secure:
+		return "gateway.admin_ca", "has no effect unless gateway.admin_url begins with https://"
+	case g.AdminCert != "" && !secure:
+		return "gateway.admin_cert", "has no effect unless gateway.admin_url begins with https://"
+	}
+	return "", ""
 }
 
 func checkAccessFile(c *Config) (key, message string) {

@@ -19,7 +19,11 @@ var serviceLink = regexp.MustCompile(`^SLUICE_(?:\w+_)?(?:SERVICE_HOST|SERVICE_P
 
 // ofCommands reports variables that are read by commands that call a server.
 func ofCommands(name string) bool {
-	return name == "SLUICE_SERVER" || name == "SLUICE_TOKEN" || name == "SLUICE_PROFILE"
+	switch name {
+	case "SLUICE_SERVER", "SLUICE_TOKEN", "SLUICE_PROFILE", "SLUICE_CA", "SLUICE_CERT", "SLUICE_CERT_KEY":
+		return true
+	}
+	return false
 }
 
 // ofDefinitions reports variables that definitions can refer to as secrets.

@@ -77,6 +77,14 @@ type Gateway struct {
 	// Address of the admin that supplies the configuration, such as
 	// https://admin.internal:8081. Excludes gateway.apps_dir.
 	AdminURL string `yaml:"admin_url" form:"url"`
+	// PEM file with the authorities trusted for the certificate of gateway.admin_url, read
+	// again when it changes. Empty: the system's.
+	AdminCA string `yaml:"admin_ca"`
+	// PEM file with the certificate, and its chain, that the gateway presents to an admin
+	// with admin.tls.client_ca; read again when it changes. Empty: none.
+	AdminCert string `yaml:"admin_cert"`
+	// PEM file with its private key. Empty: it is in gateway.admin_cert too.
+	AdminKey string `yaml:"admin_key"`
 	// Token by which gateways authenticate to the admin: the admin's gateway.token, or
 	// better an access key of this gateway alone (`sluice gateway key create`). At least 16
 	// characters. It also encrypts the last good configuration on disk.
@@ -513,11 +521,30 @@ type Valkey struct {
 	Timeout time.Duration `yaml:"timeout" range:"5ms..30s"`
 }
 
+// ListenerTLS holds the settings of TLS at an address that is not for traffic. Files are read
+// again when they change; an invalid file does not replace the previous certificate.
+type ListenerTLS struct {
+	// PEM file with the certificate chain. Empty: the address speaks plain HTTP.
+	Cert string `yaml:"cert"`
+	// PEM file with its private key. Empty: it is in the file of the certificate too.
+	Key string `yaml:"key"`
+	// PEM file of the authorities of client certificates. Clients without a certificate of
+	// one of them are refused during the handshake. Empty: no certificate is requested.
+	ClientCA string `yaml:"client_ca"`
+	// Oldest version of TLS: 1.2 or 1.3.
+	MinVersion string `yaml:"min_version" oneof:"1.2 1.3" required:"true"`
+}
+
+// On reports whether the address speaks TLS.
+func (t *ListenerTLS) On() bool { return t.Cert != "" }
+
 // Admin holds the settings of the management side.
 type Admin struct {
-	// Address of the admin's REST API. Addresses other than loopback require
+	// Address of the admin's REST API. Addresses other than loopback require admin.tls, or
 	// admin.insecure.
 	Listen string `yaml:"listen" form:"address" required:"true"`
+	// TLS at admin.listen.
+	TLS ListenerTLS `yaml:"tls"`
 	// URL at which users reach the admin in their browsers, such as
 	// https://sluice.example.com/admin; a path in it is that of a proxy in front of the
 	// admin, and may be removed by the proxy or not. Empty: the admin is reached at

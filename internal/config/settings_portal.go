@@ -12,11 +12,13 @@ import (
 type Portal struct {
 	// Address that serves the portal's pages, the REST calls of developers and /oauth, and
 	// nothing else of the admin, which then need not be public. Addresses other than
-	// loopback require admin.insecure. Empty: they are on admin.listen.
+	// loopback require portal.tls, or admin.insecure. Empty: they are on admin.listen.
 	Listen string `yaml:"listen" form:"address"`
+	// TLS at portal.listen.
+	TLS ListenerTLS `yaml:"tls"`
 	// URL at which developers reach the portal, such as
 	// https://developers.example.com/portal; links in mails and pages begin with it. Empty:
-	// http://, portal.listen or else admin.listen, and /portal.
+	// http:// or https://, portal.listen or else admin.listen, and /portal.
 	PublicURL string `yaml:"public_url" form:"url"`
 	// Id of the organisation whose portal visitors see, and sign up to, unless a call names
 	// another (org_id). Developers who are signed in see that of their own. Empty: the first
@@ -64,7 +66,7 @@ type Email struct {
 }
 
 func defaultPortal() Portal {
-	return Portal{PrivateWebhooks: "refuse", TokenTTL: time.Hour, Email: Email{
+	return Portal{TLS: ListenerTLS{MinVersion: "1.2"}, PrivateWebhooks: "refuse", TokenTTL: time.Hour, Email: Email{
 		TLS: "starttls", From: "portal@localhost", Timeout: 30 * time.Second, MailboxSize: 1000,
 	}}
 }
@@ -77,8 +79,8 @@ func checkPortalListen(c *Config) (key, message string) {
 		return "portal.listen", "is the same as admin.listen; leave it empty to serve the portal there"
 	case sameAddress(at, c.Gateway.Listen):
 		return "portal.listen", "is the same as gateway.listen; choose another port"
-	case !c.Admin.Insecure && !isLoopback(at):
-		return "portal.listen", "goes beyond loopback with plain HTTP; use 127.0.0.1 or, when something in front terminates TLS, set admin.insecure to true"
+	case !c.Portal.TLS.On() && !c.Admin.Insecure && !isLoopback(at):
+		return "portal.listen", "goes beyond loopback with plain HTTP; name a certificate in portal.tls.cert, use 127.0.0.1 or, when something in front terminates TLS, set admin.insecure to true"
 	}
 	return "", ""
 }

@@ -13,6 +13,8 @@ type Telemetry struct {
 	// Address of metrics and health for a gateway without an admin in its
 	// process. Empty: none. With an admin they are on admin.listen.
 	Listen string `yaml:"listen" form:"address"`
+	// TLS at telemetry.listen.
+	TLS ListenerTLS `yaml:"tls"`
 	// Bearer token required by /metrics. Empty: none.
 	Token secret.Value `yaml:"token"`
 	// Destination of the spans of traces.

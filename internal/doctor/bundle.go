@@ -95,19 +95,19 @@ func indented(text []byte) []byte {
 // ofGateway requests the gateway's health, and the metrics of either server.
 func (d *Doctor) ofGateway(ctx context.Context) (all []Note) {
 	if d.Gateway != "" {
-		if text, err := d.read(ctx, d.Gateway+"/hello"); err == nil {
+		if text, err := d.read(ctx, nil, d.Gateway+"/hello"); err == nil {
 			all = append(all, Note{"gateway/hello.json", indented(redact.ForOthers(text))})
 		}
 	}
 	if d.Admin != nil {
-		if text, err := d.read(ctx, d.Admin.Base()+"/metrics"); err == nil {
+		if text, err := d.read(ctx, d.ToAdmin, d.Admin.Base()+"/metrics"); err == nil {
 			all = append(all, Note{"metrics.txt", text})
 		}
 	}
 	return all
 }
 
-func (d *Doctor) read(ctx context.Context, from string) ([]byte, error) {
+func (d *Doctor) read(ctx context.Context, over http.RoundTripper, from string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
@@ -117,7 +117,8 @@ func (d *Doctor) read(ctx context.Context, from string) ([]byte, error) {
 	if token := d.Config.Telemetry.Token.Reveal(); token != "" && strings.HasSuffix(from, "/metrics") {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	client := http.Client{Transport: over}
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ package doctor
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/certs"
 	"github.com/sluicegate/sluice/internal/config"
 )
 
@@ -46,10 +46,11 @@ type Admin interface {
 
 // A Doctor checks one machine and the servers in its configuration.
 type Doctor struct {
-	Config  *config.Config // required
-	Admin   Admin          // nil: none
-	Gateway string         // URL of the gateway; "": none
-	Within  bool           // it runs in one of the servers, whose ports are taken by itself
+	Config  *config.Config    // required
+	Admin   Admin             // nil: none
+	ToAdmin http.RoundTripper // for requests to the admin; nil: Go's own
+	Gateway string            // URL of the gateway; "": none
+	Within  bool              // it runs in one of the servers, whose ports are taken by itself
 	Now     func() time.Time
 
 	found   []Finding
@@ -143,26 +144,42 @@ func size(bytes uint64) string {
 	return fmt.Sprintf("%d MiB", bytes>>20)
 }
 
-// certificates checks the files of the gateway's TLS listener.
+// certificates checks the files of listeners with TLS, and of calls of the admin.
 func (d *Doctor) certificates() {
 	files := d.Config.Gateway.TLS
-	if files.Cert != "" {
-		d.pair("gateway.tls.cert", files.Cert, files.Key)
-	}
+	d.ownPair("gateway.tls.cert", files.Cert, files.Key)
 	for _, one := range files.Certificates {
 		cert, key, _ := strings.Cut(one, ":")
 		d.pair("gateway.tls.certificates", cert, key)
 	}
-	if files.ClientCA != "" {
-		data, err := os.ReadFile(files.ClientCA)
-		if err == nil && !x509.NewCertPool().AppendCertsFromPEM(data) {
-			err = errors.New("holds no certificate")
-		}
-		if err != nil {
-			d.add(Fail, "gateway.tls.client_ca", files.ClientCA+": "+cause(err).Error(), "name a PEM file with the authorities of clients")
-		} else {
-			d.add(OK, "gateway.tls.client_ca", files.ClientCA, "")
-		}
+	d.authorities("gateway.tls.client_ca", files.ClientCA)
+	d.authorities("gateway.admin_ca", d.Config.Gateway.AdminCA)
+	d.ownPair("gateway.admin_cert", d.Config.Gateway.AdminCert, d.Config.Gateway.AdminKey)
+	for _, one := range []struct {
+		setting string
+		files   *config.ListenerTLS
+	}{{"admin.tls", &d.Config.Admin.TLS}, {"portal.tls", &d.Config.Portal.TLS}, {"telemetry.tls", &d.Config.Telemetry.TLS}} {
+		d.ownPair(one.setting+".cert", one.files.Cert, one.files.Key)
+		d.authorities(one.setting+".client_ca", one.files.ClientCA)
+	}
+}
+
+// authorities checks a file of authorities; "": there is none.
+func (d *Doctor) authorities(check, path string) {
+	if path == "" {
+		return
+	}
+	if _, err := certs.ReadAuthorities(path); err != nil {
+		d.add(Fail, check, path+": "+cause(err).Error(), "name a PEM file with certificates of authorities")
+		return
+	}
+	d.add(OK, check, path, "")
+}
+
+// ownPair is pair unless there is no certificate.
+func (d *Doctor) ownPair(check, cert, key string) {
+	if cert != "" {
+		d.pair(check, cert, key)
 	}
 }
 
@@ -274,7 +291,7 @@ func cause(err error) error {
 }
 
 // get calls a server, and returns how far its clock is ahead of ours.
-func (d *Doctor) get(ctx context.Context, url string) (resp *http.Response, ahead time.Duration, err error) {
+func (d *Doctor) get(ctx context.Context, over http.RoundTripper, url string) (resp *http.Response, ahead time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -282,7 +299,8 @@ func (d *Doctor) get(ctx context.Context, url string) (resp *http.Response, ahea
 		return nil, 0, err
 	}
 	began := d.Now()
-	if resp, err = http.DefaultClient.Do(req); err != nil {
+	client := http.Client{Transport: over}
+	if resp, err = client.Do(req); err != nil {
 		return nil, 0, err
 	}
 	_ = resp.Body.Close() // the head is enough

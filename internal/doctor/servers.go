@@ -37,7 +37,13 @@ func (d *Doctor) admin(ctx context.Context) {
 		return
 	}
 	base := d.Admin.Base()
-	resp, ahead, err := d.get(ctx, base+"/readyz")
+	if d.Within && d.Config.Admin.TLS.On() { // its own certificate says nothing about how others reach it
+		d.answers["admin"] = true
+		d.add(OK, "admin", base+" answers", "")
+		d.asked(ctx)
+		return
+	}
+	resp, ahead, err := d.get(ctx, d.ToAdmin, base+"/readyz")
 	switch {
 	case err != nil:
 		d.add(Fail, "admin", base+" cannot be reached: "+cause(bare(err)).Error(), "start it (sluice up, or sluice admin), or name another with --server")
@@ -50,6 +56,11 @@ func (d *Doctor) admin(ctx context.Context) {
 	d.answers["admin"] = true
 	d.add(OK, "admin", base+" is ready, and so is its database", "")
 	d.skew("clock of the admin", ahead)
+	d.asked(ctx)
+}
+
+// asked checks what the admin knows of others.
+func (d *Doctor) asked(ctx context.Context) {
 	for _, look := range []func(context.Context) error{d.gateways, d.stored, d.schemas, d.calls, d.legacyKeys} {
 		if err := look(ctx); err != nil {
 			d.add(Fail, "admin", err.Error(), "use the access key of a user of this admin: SLUICE_TOKEN")
@@ -263,7 +274,7 @@ func (d *Doctor) gateway(ctx context.Context) {
 	if d.Gateway == "" {
 		return
 	}
-	resp, ahead, err := d.get(ctx, d.Gateway+"/hello")
+	resp, ahead, err := d.get(ctx, nil, d.Gateway+"/hello")
 	switch {
 	case err != nil:
 		d.add(Warn, "gateway", d.Gateway+" cannot be reached: "+cause(bare(err)).Error(), "start it (sluice up, or sluice gateway), if one is to run here")

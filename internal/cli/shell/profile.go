@@ -18,6 +18,7 @@ type Profile struct {
 	Server string `json:"server"` // URL
 	User   string `json:"user"`   // owner of the key, for display
 	Key    string `json:"key"`    // access key: a secret
+	Trust
 }
 
 // Profiles is the content of the file.

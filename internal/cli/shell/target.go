@@ -19,6 +19,7 @@ type Target struct {
 	Gateway string // URL of a gateway API
 	Token   string // access key of a user of the admin
 	Org     string // id of the organisation that calls of the admin are about; "": the user's
+	TLS     Trust
 }
 
 // dataDir is the directory where servers of this machine keep their secrets.
@@ -44,6 +45,7 @@ func (t *Target) ServerFlags(cmds ...*cobra.Command) {
 	for _, cmd := range cmds {
 		cmd.Flags().StringVar(&t.Server, "server", "", "`URL` of the admin (SLUICE_SERVER)")
 		cmd.Flags().StringVar(&t.Token, "token", "", "access `KEY` of a user of the admin; SLUICE_TOKEN or a login is safer, because other users can see arguments")
+		t.TLS.Flags(cmd)
 	}
 }
 
@@ -59,6 +61,7 @@ one of this machine if its key can be read (data_dir/admin.key, or SLUICE_TOKEN)
 
 var (
 	errNoServer  = errors.New("no server to ask: name an admin with sluice login, or with --server and SLUICE_TOKEN, or a gateway with --gateway and SLUICE_SECRET")
+	errNoCert    = errors.New("is the private key of --cert, which is not given")
 	errAdminOnly = errors.New("a gateway cannot do that; name an admin with sluice login, or with --server and SLUICE_TOKEN")
 )
 
@@ -73,6 +76,7 @@ func (s *Shell) Client(cmd *cobra.Command, t *Target) (c *Client, admin bool, er
 	if t.Token == "" {
 		t.Token = s.Variable("SLUICE_TOKEN")
 	}
+	s.Trusted(&t.TLS)
 	if t.Gateway == "" {
 		if err := s.loggedIn(t); err != nil {
 			return nil, false, Exit(ExitUsage, err.Error())
@@ -128,6 +132,9 @@ func (s *Shell) loggedIn(t *Target) error {
 	if t.Server = one.Server; t.Token == "" {
 		t.Token = one.Key
 	}
+	if t.TLS == (Trust{}) {
+		t.TLS = one.Trust
+	}
 	return nil
 }
 
@@ -139,7 +146,8 @@ func (t *Target) local(cfg *config.Config) (c *Client, admin bool, err error) {
 	}
 	if t.Gateway == "" && t.Token != "" {
 		if t.Server == "" {
-			t.Server = URLOf(cfg.Admin.Listen)
+			t.Server = URLOf(cfg.Admin.Listen, cfg.Admin.TLS.On())
+			t.TLS.OfThisMachine(&cfg.Admin.TLS)
 		}
 		if c, err = t.admin(); err == nil {
 			c.keyFile = file
@@ -164,12 +172,14 @@ func (t *Target) local(cfg *config.Config) (c *Client, admin bool, err error) {
 	case secret == "":
 		return nil, false, Exit(ExitUsage, "no secret for "+t.Gateway+": set SLUICE_SECRET to the gateway's")
 	case t.Gateway == "" && control != "":
-		t.Gateway = URLOf(control)
+		t.Gateway = URLOf(control, false)
 	case t.Gateway == "":
-		t.Gateway = URLOf(cfg.Gateway.Listen)
+		t.Gateway = URLOf(cfg.Gateway.Listen, false)
 	}
-	c, err = NewGateway(t.Gateway, secret)
-	return c, false, InFlag("--gateway", err)
+	if c, err = NewGateway(t.Gateway, secret); err != nil {
+		return nil, false, InFlag("--gateway", err)
+	}
+	return c, false, c.Trust(t.TLS)
 }
 
 // admin returns a client of the admin.
@@ -179,7 +189,7 @@ func (t *Target) admin() (*Client, error) {
 		return nil, InFlag("--server", err)
 	}
 	c.org = t.Org
-	return c, nil
+	return c, c.Trust(t.TLS)
 }
 
 // adminKeyFile is the file in data_dir with the access key of the first admin.
@@ -195,16 +205,20 @@ func secretFile(dir, name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// URLOf returns the URL of a listener of this machine.
-func URLOf(listen string) string {
+// URLOf returns the URL of a listener of this machine. secure: it speaks TLS.
+func URLOf(listen string, secure bool) string {
+	scheme := "http://"
+	if secure {
+		scheme = "https://"
+	}
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
-		return "http://" + listen
+		return scheme + listen
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return scheme + net.JoinHostPort(host, port)
 }
 
 // Admin returns a client of an admin.

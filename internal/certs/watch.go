@@ -7,8 +7,6 @@ import (
 	"os"
 	"strings"
 	"time"
-
-	"github.com/sluicegate/sluice/internal/certs"
 )
 
 // Pair names the files of one certificate.
@@ -28,20 +26,20 @@ func ParsePair(text string) (Pair, error) {
 	return Pair{cert, key}, nil
 }
 
-// read reads the files.
-func (p Pair) read() (*certs.Certificate, error) {
-	text, err := certs.ReadFile(p.Cert)
+// Read reads the files. The certificate has its private key.
+func (p Pair) Read() (*Certificate, error) {
+	text, err := ReadFile(p.Cert)
 	if err != nil {
 		return nil, err
 	}
 	if p.Key != "" {
-		key, err := certs.ReadFile(p.Key)
+		key, err := ReadFile(p.Key)
 		if err != nil {
 			return nil, err
 		}
 		text = append(append(text, '\n'), key...)
 	}
-	c, err := certs.Parse(text)
+	c, err := Parse(text)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", p.Cert, err)
@@ -51,10 +49,10 @@ func (p Pair) read() (*certs.Certificate, error) {
 	return c, nil
 }
 
-// succeed is read for the certificate after another one, which may be nil. An expired
+// succeed is Read for the certificate after another one, which may be nil. An expired
 // one does not replace a valid one.
-func (p Pair) succeed(before *certs.Certificate) (*certs.Certificate, error) {
-	c, err := p.read()
+func (p Pair) succeed(before *Certificate) (*Certificate, error) {
+	c, err := p.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -64,45 +62,62 @@ func (p Pair) succeed(before *certs.Certificate) (*certs.Certificate, error) {
 	return c, nil
 }
 
-// readPool reads a file with certificates of authorities.
-func readPool(path string) (*x509.CertPool, error) {
-	text, err := certs.ReadFile(path)
+// ReadAuthorities reads a file with certificates of authorities.
+func ReadAuthorities(path string) (*x509.CertPool, error) {
+	text, err := ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s: %w", path, certs.ErrNoCertificate)
+		return nil, fmt.Errorf("%s: %w", path, ErrNoCertificate)
 	}
 	return pool, nil
 }
 
-// watched is content of files that is reloaded when they change.
-type watched[T any] struct {
+// Watched is content of files that is read again when they change. It is not safe for
+// concurrent use.
+type Watched[T any] struct {
+	Now T // the last valid content
+
 	paths []string
 	load  func(before T) (T, error)
-	now   T // the last valid content
 	stamp string
 	wrong error // error of the last attempt
 }
 
-// refresh reads files that have changed since the last attempt, or all with force, and
-// reports whether there is new content. After an error the old content stays.
-func (w *watched[T]) refresh(force bool) (fresh bool, err error) {
+// Watch returns the content of a certificate's files, which Refresh reads.
+func (p Pair) Watch() *Watched[*Certificate] {
+	paths := []string{p.Cert}
+	if p.Key != "" {
+		paths = append(paths, p.Key)
+	}
+	return &Watched[*Certificate]{paths: paths, load: p.succeed}
+}
+
+// WatchAuthorities returns the content of a file of authorities, which Refresh reads.
+func WatchAuthorities(path string) *Watched[*x509.CertPool] {
+	return &Watched[*x509.CertPool]{paths: []string{path}, load: func(*x509.CertPool) (*x509.CertPool, error) { return ReadAuthorities(path) }}
+}
+
+// Refresh reads files that have changed since the last attempt, or all with force, and
+// reports whether there is new content. After an error the old content stays; without force,
+// an error that was returned before is not returned again.
+func (w *Watched[T]) Refresh(force bool) (fresh bool, err error) {
 	stamp := stampOf(w.paths)
 	if !force && stamp == w.stamp {
 		return false, nil
 	}
 	w.stamp = stamp
-	next, err := w.load(w.now)
+	next, err := w.load(w.Now)
 	if err != nil {
 		repeated := w.wrong != nil && w.wrong.Error() == err.Error()
 		if w.wrong = err; repeated && !force {
-			return false, nil // already reported
+			return false, nil
 		}
 		return false, err
 	}
-	w.now, w.wrong = next, nil
+	w.Now, w.wrong = next, nil
 	return true, nil
 }
 

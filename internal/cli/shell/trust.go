@@ -1,0 +1,92 @@
+package shell
+
+import (
+	"net/http"
+	"path/filepath"
+
+	"github.com/sluicegate/sluice/internal/certs"
+	"github.com/sluicegate/sluice/internal/config"
+	"github.com/spf13/cobra"
+)
+
+// Trust is what a command trusts in calls over TLS, and how it authenticates.
+type Trust struct {
+	CA   string `json:"ca,omitempty"`       // PEM file of authorities; "": the system's
+	Cert string `json:"cert,omitempty"`     // PEM file of a client certificate; "": none
+	Key  string `json:"cert_key,omitempty"` // PEM file of its private key; "": it is in Cert
+
+	name string // that the server's certificate must have; "": the host of the URL
+}
+
+// Flags adds the flags that a trust is given by.
+func (t *Trust) Flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.CA, "ca", "", "PEM `FILE` of the authorities that are trusted, in place of the system's (SLUICE_CA)")
+	cmd.Flags().StringVar(&t.Cert, "cert", "", "PEM `FILE` of the client certificate to authenticate with (SLUICE_CERT)")
+	cmd.Flags().StringVar(&t.Key, "cert-key", "", "PEM `FILE` of its private key, if it is not in that of --cert (SLUICE_CERT_KEY)")
+}
+
+// Trusted completes what flags say from the environment.
+func (s *Shell) Trusted(t *Trust) {
+	for name, to := range map[string]*string{"SLUICE_CA": &t.CA, "SLUICE_CERT": &t.Cert, "SLUICE_CERT_KEY": &t.Key} {
+		if *to == "" {
+			*to = s.Variable(name)
+		}
+	}
+}
+
+// Absolute returns the trust with absolute paths, which hold in other directories.
+func (t Trust) Absolute() (Trust, error) {
+	for _, path := range []*string{&t.CA, &t.Cert, &t.Key} {
+		if *path == "" {
+			continue
+		}
+		full, err := filepath.Abs(*path)
+		if err != nil {
+			return Trust{}, err
+		}
+		*path = full
+	}
+	return t, nil
+}
+
+// OfThisMachine trusts the certificate of a listener of this machine, which is called by
+// another name than those in it.
+func (t *Trust) OfThisMachine(conf *config.ListenerTLS) {
+	if !conf.On() || t.CA != "" {
+		return
+	}
+	c, err := certs.Pair{Cert: conf.Cert, Key: conf.Key}.Read()
+	if err != nil {
+		return // the call says that it is not trusted
+	}
+	t.CA = conf.Cert
+	if names := c.Names(); len(names) > 0 {
+		t.name = names[0]
+	}
+}
+
+// Trust has the client trust authorities in place of the system's, and authenticate by a
+// certificate.
+func (c *Client) Trust(t Trust) error {
+	if t.Key != "" && t.Cert == "" {
+		return InFlag("--cert-key", errNoCert)
+	}
+	o := certs.CallerOptions{CA: t.CA, Pair: certs.Pair{Cert: t.Cert, Key: t.Key}, Name: t.name}
+	if o.IsZero() {
+		return nil
+	}
+	caller, err := certs.NewCaller(o)
+	if err != nil {
+		return InFlag("--ca, --cert", err)
+	}
+	c.http.Transport = caller.Transport()
+	return nil
+}
+
+// Transport returns what makes the calls of the client.
+func (c *Client) Transport() http.RoundTripper {
+	if c.http.Transport == nil {
+		return http.DefaultTransport
+	}
+	return c.http.Transport
+}
