@@ -65,7 +65,9 @@ func (c *Caller) config() *tls.Config {
 		conf.RootCAs = c.authorities.Now
 	}
 	if c.own != nil {
-		conf.Certificates = []tls.Certificate{*c.own.Now.TLS()}
+		own := c.own.Now.TLS()
+		// It is sent in any case, so that a server that does not trust it says so.
+		conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil }
 	}
 	return conf
 }

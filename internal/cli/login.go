@@ -35,8 +35,8 @@ stores both in a file that only you can read (~/.config/sluice/profiles.json, or
 below XDG_CONFIG_HOME). Later commands use the last login if neither flags nor
 variables name a server; --profile distinguishes several logins.
 
---ca, --cert and --cert-key are stored as well, as paths, for an admin with a certificate
-of a private authority or one that requires client certificates.
+--ca, --client-cert and --client-key are stored as well, as paths, for an admin with
+a certificate of a private authority, or one that requires client certificates.
 
 The key is taken from --token or SLUICE_TOKEN, or entered without
 echo; without a terminal it is the first line of standard input.`,

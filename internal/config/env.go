@@ -20,7 +20,7 @@ var serviceLink = regexp.MustCompile(`^SLUICE_(?:\w+_)?(?:SERVICE_HOST|SERVICE_P
 // ofCommands reports variables that are read by commands that call a server.
 func ofCommands(name string) bool {
 	switch name {
-	case "SLUICE_SERVER", "SLUICE_TOKEN", "SLUICE_PROFILE", "SLUICE_CA", "SLUICE_CERT", "SLUICE_CERT_KEY":
+	case "SLUICE_SERVER", "SLUICE_TOKEN", "SLUICE_PROFILE", "SLUICE_CA", "SLUICE_CLIENT_CERT", "SLUICE_CLIENT_KEY":
 		return true
 	}
 	return false

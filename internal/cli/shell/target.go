@@ -61,7 +61,7 @@ one of this machine if its key can be read (data_dir/admin.key, or SLUICE_TOKEN)
 
 var (
 	errNoServer  = errors.New("no server to ask: name an admin with sluice login, or with --server and SLUICE_TOKEN, or a gateway with --gateway and SLUICE_SECRET")
-	errNoCert    = errors.New("is the private key of --cert, which is not given")
+	errNoCert    = errors.New("is the private key of --client-cert, which is not given")
 	errAdminOnly = errors.New("a gateway cannot do that; name an admin with sluice login, or with --server and SLUICE_TOKEN")
 )
 

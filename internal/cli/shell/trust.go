@@ -11,9 +11,9 @@ import (
 
 // Trust is what a command trusts in calls over TLS, and how it authenticates.
 type Trust struct {
-	CA   string `json:"ca,omitempty"`       // PEM file of authorities; "": the system's
-	Cert string `json:"cert,omitempty"`     // PEM file of a client certificate; "": none
-	Key  string `json:"cert_key,omitempty"` // PEM file of its private key; "": it is in Cert
+	CA   string `json:"ca,omitempty"`          // PEM file of authorities; "": the system's
+	Cert string `json:"client_cert,omitempty"` // PEM file of a client certificate; "": none
+	Key  string `json:"client_key,omitempty"`  // PEM file of its private key; "": it is in Cert
 
 	name string // that the server's certificate must have; "": the host of the URL
 }
@@ -21,13 +21,13 @@ type Trust struct {
 // Flags adds the flags that a trust is given by.
 func (t *Trust) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.CA, "ca", "", "PEM `FILE` of the authorities that are trusted, in place of the system's (SLUICE_CA)")
-	cmd.Flags().StringVar(&t.Cert, "cert", "", "PEM `FILE` of the client certificate to authenticate with (SLUICE_CERT)")
-	cmd.Flags().StringVar(&t.Key, "cert-key", "", "PEM `FILE` of its private key, if it is not in that of --cert (SLUICE_CERT_KEY)")
+	cmd.Flags().StringVar(&t.Cert, "client-cert", "", "PEM `FILE` of the client certificate to authenticate with (SLUICE_CLIENT_CERT)")
+	cmd.Flags().StringVar(&t.Key, "client-key", "", "PEM `FILE` of its private key, if it is not in that of --client-cert (SLUICE_CLIENT_KEY)")
 }
 
 // Trusted completes what flags say from the environment.
 func (s *Shell) Trusted(t *Trust) {
-	for name, to := range map[string]*string{"SLUICE_CA": &t.CA, "SLUICE_CERT": &t.Cert, "SLUICE_CERT_KEY": &t.Key} {
+	for name, to := range map[string]*string{"SLUICE_CA": &t.CA, "SLUICE_CLIENT_CERT": &t.Cert, "SLUICE_CLIENT_KEY": &t.Key} {
 		if *to == "" {
 			*to = s.Variable(name)
 		}
@@ -69,7 +69,7 @@ func (t *Trust) OfThisMachine(conf *config.ListenerTLS) {
 // certificate.
 func (c *Client) Trust(t Trust) error {
 	if t.Key != "" && t.Cert == "" {
-		return InFlag("--cert-key", errNoCert)
+		return InFlag("--client-key", errNoCert)
 	}
 	o := certs.CallerOptions{CA: t.CA, Pair: certs.Pair{Cert: t.Cert, Key: t.Key}, Name: t.name}
 	if o.IsZero() {
@@ -77,7 +77,7 @@ func (c *Client) Trust(t Trust) error {
 	}
 	caller, err := certs.NewCaller(o)
 	if err != nil {
-		return InFlag("--ca, --cert", err)
+		return InFlag("--ca, --client-cert", err)
 	}
 	c.http.Transport = caller.Transport()
 	return nil
