@@ -64,10 +64,8 @@ func (l *Listener) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	return l.current.Load(), nil
 }
 
-// Reload reads all files again. The error lists files that cannot be used, whose old content
-// stays in use.
-func (l *Listener) Reload() error { return l.reload(true) }
-
+// reload reads files that have changed, or all with force. The error lists files that cannot
+// be used, whose old content stays in use.
 func (l *Listener) reload(force bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
