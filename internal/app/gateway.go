@@ -48,7 +48,7 @@ func Gateway(ctx context.Context, cfg *config.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	over, err := toAdmin(&cfg.Gateway)
+	over, err := toAdmin(&cfg.Gateway, base.log)
 	if err != nil {
 		return errors.Join(err, st.close())
 	}

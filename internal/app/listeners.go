@@ -48,8 +48,8 @@ func listenAdmin(cfg *config.Config, log *slog.Logger) (net.Listener, error) {
 }
 
 // toAdmin returns the transport of calls of the admin, nil for Go's own.
-func toAdmin(g *config.Gateway) (http.RoundTripper, error) {
-	o := certs.CallerOptions{CA: g.AdminCA, Pair: certs.Pair{Cert: g.AdminCert, Key: g.AdminKey}}
+func toAdmin(g *config.Gateway, log *slog.Logger) (http.RoundTripper, error) {
+	o := certs.CallerOptions{CA: g.AdminCA, Pair: certs.Pair{Cert: g.AdminCert, Key: g.AdminKey}, Log: log}
 	if o.IsZero() {
 		return nil, nil
 	}

@@ -23,7 +23,11 @@ func portalSettings(cfg *config.Config, inUp bool) (portal.Settings, error) {
 		if at == "" {
 			at, secure = cfg.Admin.Listen, cfg.Admin.TLS.On()
 		}
-		settings.PublicURL = map[bool]string{true: "https://", false: "http://"}[secure] + at + "/portal"
+		scheme := "http://"
+		if secure {
+			scheme = "https://"
+		}
+		settings.PublicURL = scheme + at + "/portal"
 	}
 	settings.Apart = cfg.Portal.Listen != ""
 	settings.Playground = playground.Script()

@@ -1,10 +1,12 @@
 package certs
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -13,13 +15,14 @@ import (
 
 // CallerOptions say what a Caller trusts, and how it authenticates.
 type CallerOptions struct {
-	CA   string // PEM file of the authorities that are trusted; "": the system's
-	Pair Pair   // client certificate; the zero value: none
-	Name string // that the server's certificate must have; "": the host that is called
+	CA   string       // PEM file of the authorities that are trusted; "": the system's
+	Pair Pair         // client certificate; the zero value: none
+	Name string       // that the server's certificate must have; "": the host that is called
+	Log  *slog.Logger // of changed files that cannot be used; nil: they are not logged
 }
 
 // IsZero reports whether there are neither authorities nor a certificate.
-func (o CallerOptions) IsZero() bool { return o == CallerOptions{} }
+func (o CallerOptions) IsZero() bool { return o.CA == "" && o.Pair == Pair{} && o.Name == "" }
 
 // A Caller makes connections to servers over TLS with authorities and a client certificate of
 // its own. Files that have changed are read again for the next connection; an invalid file
@@ -29,11 +32,12 @@ type Caller struct {
 	authorities *Watched[*x509.CertPool] // nil: the system's
 	own         *Watched[*Certificate]   // nil: none
 	name        string
+	log         *slog.Logger
 }
 
 // NewCaller reads the files, all of which must be valid.
 func NewCaller(o CallerOptions) (*Caller, error) {
-	c := &Caller{name: o.Name}
+	c := &Caller{name: o.Name, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	if o.CA != "" {
 		c.authorities = WatchAuthorities(o.CA)
 	}
@@ -54,12 +58,13 @@ func (c *Caller) refresh(force bool) (err error) {
 	return err
 }
 
-// config returns the configuration of the next connection. A file that is invalid is left to
-// the next connection.
+// config returns the configuration of the next connection.
 func (c *Caller) config() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = c.refresh(false)
+	if err := c.refresh(false); err != nil {
+		c.log.Error("files for calls over TLS that changed cannot be used; what they held stays in use", "err", err)
+	}
 	conf := &tls.Config{ServerName: c.name, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	if c.authorities != nil {
 		conf.RootCAs = c.authorities.Now

@@ -64,10 +64,8 @@ func (l *Listener) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	return l.current.Load(), nil
 }
 
-// Reload reads all files again. The error lists files that cannot be used, whose old content
-// stays in use.
-func (l *Listener) Reload() error { return l.reload(true) }
-
+// reload reads files that have changed, or all with force. The error lists files that cannot
+// be used, whose old content stays in use.
 func (l *Listener) reload(force bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +96,7 @@ func (l *Listener) Config() *tls.Config { return l.base }
 
 // Failed counts a failed handshake, and logs it at most once a second.
 func (l *Listener) Failed(peer fmt.Stringer, err error) {
-	l.failures.Log(l.opts.Log, err, "setting", l.opts.Setting, "peer", peer)
+	l.failures.Log(l.opts.Log, err, "setting", l.opts.Setting, "peer", peer.String())
 }
 
 // Over returns a listener whose connections are those of another one, over TLS. The

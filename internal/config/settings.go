@@ -528,8 +528,9 @@ type ListenerTLS struct {
 	Cert string `yaml:"cert"`
 	// PEM file with its private key. Empty: it is in the file of the certificate too.
 	Key string `yaml:"key"`
-	// PEM file of the authorities of client certificates. Clients without a certificate of
-	// one of them are refused during the handshake. Empty: no certificate is requested.
+	// PEM file of the authorities of client certificates. All clients without a certificate
+	// of one of them are refused during the handshake: browsers, commands, gateways, probes
+	// and scrapers of metrics too. Empty: no certificate is requested.
 	ClientCA string `yaml:"client_ca"`
 	// Oldest version of TLS: 1.2 or 1.3.
 	MinVersion string `yaml:"min_version" oneof:"1.2 1.3" required:"true"`

@@ -76,6 +76,7 @@ func (d *Doctor) Examine(ctx context.Context) []Finding {
 	d.store(ctx)
 	d.admin(ctx)
 	d.gateway(ctx)
+	d.adminOfGateway(ctx)
 	if !d.Within {
 		d.ports()
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/certs"
 )
 
 // Clock differences matter because quotas and keys expire by the clock.
@@ -57,6 +59,32 @@ func (d *Doctor) admin(ctx context.Context) {
 	d.add(OK, "admin", base+" is ready, and so is its database", "")
 	d.skew("clock of the admin", ahead)
 	d.asked(ctx)
+}
+
+// adminOfGateway checks that a gateway of this machine reaches its admin, with the
+// authorities and the certificate that it has for this.
+func (d *Doctor) adminOfGateway(ctx context.Context) {
+	g := d.Config.Gateway
+	if g.AdminURL == "" {
+		return
+	}
+	const check, remedy = "gateway.admin_url", "compare gateway.admin_ca and gateway.admin_cert with the admin's certificate and admin.tls.client_ca, and look whether the admin runs"
+	caller, err := certs.NewCaller(certs.CallerOptions{CA: g.AdminCA, Pair: certs.Pair{Cert: g.AdminCert, Key: g.AdminKey}})
+	if err != nil {
+		d.add(Fail, check, "not asked: "+err.Error(), "name valid files in gateway.admin_ca, gateway.admin_cert and gateway.admin_key")
+		return
+	}
+	transport := caller.Transport()
+	defer transport.CloseIdleConnections()
+	resp, _, err := d.get(ctx, transport, strings.TrimSuffix(g.AdminURL, "/")+"/readyz")
+	switch {
+	case err != nil:
+		d.add(Fail, check, g.AdminURL+" cannot be reached: "+cause(bare(err)).Error(), remedy)
+	case resp.StatusCode != http.StatusOK:
+		d.add(Fail, check, fmt.Sprintf("%s answers %s", g.AdminURL, resp.Status), "GET "+g.AdminURL+"/readyz says what it lacks; most often its database")
+	default:
+		d.add(OK, check, g.AdminURL+" is ready", "")
+	}
 }
 
 // asked checks what the admin knows of others.
