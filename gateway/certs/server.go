@@ -19,10 +19,10 @@ import (
 // ServerOptions are the settings of a Server.
 type ServerOptions struct {
 	Files      []certs.Pair // the first is for clients without a server name
-	ClientCA   string // PEM file of the authorities that sign clients' certificates; others are refused. "": APIs decide
-	AlwaysAsk  bool   // ask all clients for a certificate
-	Domains    bool   // APIs with a domain are served there only
-	MinVersion uint16 // of TLS
+	ClientCA   string       // PEM file of the authorities that sign clients' certificates; others are refused. "": APIs decide
+	AlwaysAsk  bool         // ask all clients for a certificate
+	Domains    bool         // APIs with a domain are served there only
+	MinVersion uint16       // of TLS
 	Store      *Store
 	Log        *slog.Logger
 }
