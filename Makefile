@@ -13,6 +13,7 @@ K6 ?= 0
 LOADTEST ?=
 FUZZTIME ?= 10s
 RACE ?=
+VERSION ?=
 
 .PHONY: help
 help: ## list the targets
@@ -107,6 +108,10 @@ fuzz: go ## run each fuzz target for FUZZTIME
 .PHONY: ci
 ci: ## run what CI runs
 	@.ci/run
+
+.PHONY: release-notes
+release-notes: go ## print the notes of VERSION out of CHANGELOG.md
+	@go run ./internal/deploy/releasenotes "$(VERSION)" CHANGELOG.md
 
 .PHONY: clean
 clean: ## remove the binary
