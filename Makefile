@@ -14,6 +14,7 @@ LOADTEST ?=
 FUZZTIME ?= 10s
 RACE ?=
 VERSION ?=
+PLATFORMS ?=
 
 .PHONY: help
 help: ## list the targets
@@ -108,6 +109,14 @@ fuzz: go ## run each fuzz target for FUZZTIME
 .PHONY: ci
 ci: ## run what CI runs
 	@.ci/run
+
+.PHONY: release
+release: go ## build archives, lists of modules and checksums of this commit into dist (VERSION=v1.2.0 PLATFORMS=linux/amd64)
+	go run ./internal/deploy/release -version "$(VERSION)" $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
+
+.PHONY: release-check
+release-check: go ## fail when another folder and an empty cache build other bytes (PLATFORMS=linux/amd64 for one platform)
+	@internal/deploy/release-check.sh "$(PLATFORMS)"
 
 .PHONY: release-notes
 release-notes: go ## print the notes of VERSION out of CHANGELOG.md

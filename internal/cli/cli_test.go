@@ -243,13 +243,13 @@ func TestTheCodeOfAChildProcessIsNotOurs(t *testing.T) {
 }
 
 func TestVersionTellsWhatIsKnownOfTheBuild(t *testing.T) {
-	info := &debug.BuildInfo{Main: debug.Module{Version: "v0.1.0"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}}}
+	info := &debug.BuildInfo{Main: debug.Module{Version: "v0.1.0"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}, {Key: "vcs.time", Value: "2026-11-28T01:02:03Z"}}}
 	for _, c := range []struct {
 		info *debug.BuildInfo
 		want string
-	}{{info, "v0.1.0 abc true"}, {nil, "unknown unknown false"}} {
+	}{{info, "v0.1.0 abc true 2026-11-28T01:02:03Z"}, {nil, "unknown unknown false unknown"}} {
 		cells := versionRows(c.info).Cells[0]
-		if got := fmt.Sprint(cells[0], " ", cells[1], " ", cells[2]); got != c.want {
+		if got := fmt.Sprint(cells[0], " ", cells[1], " ", cells[2], " ", cells[5]); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
 	}

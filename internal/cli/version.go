@@ -29,13 +29,15 @@ func version() string {
 
 // versionRows describes a build; info may be nil.
 func versionRows(info *debug.BuildInfo) shell.Rows {
-	name, commit, modified := "unknown", "unknown", false
+	name, commit, modified, date := "unknown", "unknown", false, "unknown"
 	if info != nil {
 		name = info.Main.Version
 		for _, one := range info.Settings {
 			switch one.Key {
 			case "vcs.revision":
 				commit = one.Value
+			case "vcs.time":
+				date = one.Value
 			case "vcs.modified":
 				modified = one.Value == "true"
 			}
@@ -43,7 +45,7 @@ func versionRows(info *debug.BuildInfo) shell.Rows {
 	}
 	return shell.Rows{
 		Single:  true,
-		Columns: []string{"version", "commit", "modified", "go", "platform"},
-		Cells:   [][]any{{name, commit, modified, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}},
+		Columns: []string{"version", "commit", "modified", "go", "platform", "date"},
+		Cells:   [][]any{{name, commit, modified, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, date}},
 	}
 }
