@@ -16,7 +16,7 @@ import (
 )
 
 func (s *session) doctorCommand() *cobra.Command {
-	t, bundle := new(shell.Target), ""
+	t, bundle, live := new(shell.Target), "", false
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check this machine and the configured servers, and suggest remedies",
@@ -31,12 +31,22 @@ findings, settings, definitions and policies, gateways, revisions and metrics.
 Secrets, keys, the values of headers, and users, passwords and queries in addresses
 are left out; review it before you share it.
 
+With --live it only asks the server of this machine whether it lives, as the health
+check of a container does: the gateway where gateway.admin_url or gateway.apps_dir is
+set, else the admin.
+
 Exit code 1 means that a check failed.`,
-		Example: "  sluice doctor\n  sluice doctor --config sluice.yaml -o json\n  sluice doctor --bundle sluice.tar.gz",
+		Example: "  sluice doctor\n  sluice doctor --config sluice.yaml -o json\n  sluice doctor --bundle sluice.tar.gz\n  sluice doctor --live",
 		Args:    shell.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return s.examine(cmd, t, bundle) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if live {
+				return s.checkLive(cmd)
+			}
+			return s.examine(cmd, t, bundle)
+		},
 	}
 	t.Flags(cmd)
+	cmd.Flags().BoolVar(&live, "live", false, "only ask the server of this machine whether it lives")
 	cmd.Flags().StringVar(&bundle, "bundle", "", "`FILE` to write an archive for support requests to")
 	return cmd
 }
