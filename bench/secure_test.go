@@ -73,7 +73,7 @@ func newSecureWorld(tb testing.TB) *secureWorld {
 	own := &definition.Session{OrgID: "bench", Limits: none, AccessRights: all, Extra: &definition.Extra{Certificate: "bench" + sum}}
 	w.Put("bench"+sum, own)
 	server, err := certs.NewServer(certs.ServerOptions{
-		Files: []certs.Pair{{Cert: cert}}, AlwaysAsk: true, MinVersion: tls.VersionTLS12, Store: new(certs.Store), Log: slog.New(slog.DiscardHandler),
+		Files: []shown.Pair{{Cert: cert}}, AlwaysAsk: true, MinVersion: tls.VersionTLS12, Store: new(certs.Store), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		tb.Fatal(err)
