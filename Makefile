@@ -118,6 +118,10 @@ release: go ## build archives, lists of modules and checksums of this commit int
 release-check: go ## fail when another folder and an empty cache build other bytes (PLATFORMS=linux/amd64 for one platform)
 	@internal/deploy/release-check.sh "$(PLATFORMS)"
 
+.PHONY: deploy-check
+deploy-check: go ## have the libraries of the tools that deploy read what is in internal/deploy
+	go -C internal/deploy/tools test ./...
+
 .PHONY: release-notes
 release-notes: go ## print the notes of VERSION out of CHANGELOG.md
 	@go run ./internal/deploy/releasenotes "$(VERSION)" CHANGELOG.md

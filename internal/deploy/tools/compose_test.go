@@ -1,0 +1,33 @@
+// Package tools checks what is deployed with the libraries of the tools that read it. It is a
+// module of its own: the product does not depend on them.
+package tools
+
+import (
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+)
+
+// The library of docker compose reads the project, and finds its files.
+func TestTheProjectOfComposeIsValid(t *testing.T) {
+	options, err := cli.NewProjectOptions([]string{"../compose/compose.yaml"}, cli.WithResolvedPaths(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := options.LoadProject(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"postgres", "valkey", "admin", "gateway-1", "gateway-2", "nginx", "prometheus", "grafana"} {
+		if _, err := project.GetService(name); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, service := range project.Services {
+		for _, secret := range service.Secrets {
+			if _, there := project.Secrets[secret.Source]; !there {
+				t.Errorf("%s: there is no secret %s", name, secret.Source)
+			}
+		}
+	}
+}
