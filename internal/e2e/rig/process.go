@@ -80,11 +80,7 @@ func NewProcess(t testing.TB, with Settings, args ...string) *Process {
 // Start runs the program. It ends with the test process at the latest.
 func (p *Process) Start() {
 	p.T.Helper()
-	path, err := binary()
-	if err != nil {
-		p.T.Fatal(err)
-	}
-	r := &run{cmd: exec.Command(path, p.args...), Ended: make(chan struct{})}
+	r := &run{cmd: exec.Command(Binary(p.T), p.args...), Ended: make(chan struct{})}
 	r.cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent"}
 	for key, value := range p.Settings {
 		if name := strings.ToUpper(key); name != key {

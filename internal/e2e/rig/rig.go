@@ -119,8 +119,28 @@ func noServer(cluster string) error {
 	return nil
 }
 
-// binary is the program, built once for each test process. Tests run in their
-// package's directory, three below the module's root.
+// Binary returns the path of the program.
+func Binary(t testing.TB) string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// ModuleRoot returns the directory of go.mod. Tests run in the directory of their package.
+func ModuleRoot() string {
+	dir := "."
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || len(dir) > 100 {
+			return dir
+		}
+		dir = filepath.Join(dir, "..")
+	}
+}
+
+// binary is the program, built once for each test process.
 var binary = sync.OnceValues(func() (string, error) {
 	top, err := root()
 	if err != nil {
@@ -128,7 +148,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	}
 	path := filepath.Join(top.path, "sluice")
 	build := exec.Command("go", "build", "-o", path, ".")
-	build.Dir = filepath.Join("..", "..", "..")
+	build.Dir = ModuleRoot()
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the program: %w\n%s", err, out)
