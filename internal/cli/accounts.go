@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/certs"
 	"github.com/sluicegate/sluice/internal/cli/shell"
 	"github.com/spf13/cobra"
 )
@@ -386,12 +387,16 @@ func (r *portal) addCertificate(cmd *cobra.Command, file, key string) error {
 	if err != nil {
 		return err
 	}
-	return r.Show(answer, func() error {
+	err = r.Show(answer, func() error {
 		if r.Quiet {
 			return r.Write(made.ID + "\n")
 		}
 		return r.Write("id  " + made.ID + "\n")
 	})
+	if added, wrong := certs.Parse(text); err != nil || wrong != nil || added.Key == nil || added.MayServe() {
+		return err
+	}
+	return r.Remark("gateways do not serve this certificate, although its key is known: it is one of an authority (CA:TRUE), or for clients alone")
 }
 
 // sayForce replaces the query parameter that an admin names by the flag.
