@@ -4,7 +4,7 @@ import { json } from '@codemirror/lang-json';
 import { bracketMatching, foldGutter, foldKeymap, HighlightStyle, indentOnInput, syntaxHighlighting } from '@codemirror/language';
 import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from '@codemirror/lint';
 import { highlightSelectionMatches, searchKeymap } from '@codemirror/search';
-import { Compartment, EditorState, type Extension } from '@codemirror/state';
+import { Annotation, Compartment, EditorState, type Extension } from '@codemirror/state';
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'react';
@@ -74,6 +74,9 @@ function diagnostics(state: EditorState, problems: CodeEditorProps['problems']):
     });
 }
 
+/** Marks the value of the page, which is not reported back: the page may have a newer one by then. */
+const ofPage = Annotation.define<boolean>();
+
 export default function Editor(p: CodeEditorProps) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
@@ -127,7 +130,7 @@ export default function Editor(p: CodeEditorProps) {
           compare.of([]),
           readOnly.of([]),
           EditorView.updateListener.of((update) => {
-            if (!update.docChanged) return;
+            if (!update.docChanged || update.transactions.some((one) => one.annotation(ofPage))) return;
             const text = update.state.doc.toString();
             typed.current.add(text);
             props.current.onChange?.(text);
@@ -161,7 +164,7 @@ export default function Editor(p: CodeEditorProps) {
     if (!editor) return;
     const same = editor.state.doc.toString() === p.value;
     if (!same && typed.current.has(p.value)) return;
-    if (!same) editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: p.value } });
+    if (!same) editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: p.value }, annotations: ofPage.of(true) });
     typed.current.clear();
   }, [p.value]);
   useEffect(() => {
