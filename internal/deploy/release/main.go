@@ -97,7 +97,7 @@ func (r *release) platform(system, architecture string) error {
 }
 
 // stampOf returns the version of a build and the time of its commit. Changes that are not
-// committed are refused: nobody could build them again.
+// committed are refused: they could not be built again.
 func stampOf(info *debug.BuildInfo) (version string, at time.Time, err error) {
 	settings := make(map[string]string)
 	for _, one := range info.Settings {
