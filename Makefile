@@ -52,7 +52,7 @@ screenshots: go install-deps ## take the pictures of the README anew, in .github
 
 .PHONY: install-deps
 install-deps: ## install missing servers for the product and its tests
-	@internal/tools/install-deps.sh postgres store rabbitmq node browser
+	@internal/tools/install-deps.sh postgres store rabbitmq node browser guides units
 
 .PHONY: test
 test: go install-deps ## run all tests, against real servers

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/internal/keys"
 	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/testenv"
 	"github.com/sluicegate/sluice/internal/testenv/admintest"
 )
 
@@ -37,12 +38,12 @@ type bench struct {
 	viewer   string
 	robot    string // role gateway
 	other    string // admin of the second organisation
-	log      *admintest.Log
+	log      *testenv.Log
 }
 
 func start(t testing.TB, change ...func(*Deps)) *bench {
 	t.Helper()
-	b := &bench{t: t, Database: admintest.NewDatabase(t, "admin"), keys: newKeyStore(), counters: counter.NewMemory(nil), log: new(admintest.Log)}
+	b := &bench{t: t, Database: admintest.NewDatabase(t, "admin"), keys: newKeyStore(), counters: counter.NewMemory(nil), log: new(testenv.Log)}
 	b.store = b.Open(store.Options{MaxConns: 10})
 	var url string
 	b.server, url = b.serve(b.store, change...)

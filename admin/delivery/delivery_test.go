@@ -19,7 +19,6 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secret"
 	"github.com/sluicegate/sluice/internal/testenv"
-	"github.com/sluicegate/sluice/internal/testenv/admintest"
 	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
@@ -33,12 +32,12 @@ type bench struct {
 	t     testing.TB
 	dsn   string
 	store *store.Store
-	log   *admintest.Log
+	log   *testenv.Log
 }
 
 func start(t testing.TB) *bench {
 	t.Helper()
-	b := &bench{t: t, dsn: testenv.Database(t, migrate, "deliveries"), log: new(admintest.Log)}
+	b := &bench{t: t, dsn: testenv.Database(t, migrate, "deliveries"), log: new(testenv.Log)}
 	b.store = b.open()
 	b.exec("insert into orgs (id, name) values ('o', 'o'), ('other', 'other')")
 	return b

@@ -222,9 +222,7 @@ func (s *Server) Run(ctx context.Context) {
 
 func (s *Server) warn(now time.Time) {
 	for _, c := range s.index.Load().all {
-		if c.Leaf.NotAfter.Sub(now) < certs.WarnWithin {
-			c.WarnOfEnd(s.opts.Log)
-		}
+		c.WarnOfEnd(s.opts.Log, now)
 	}
 }
 

@@ -1,7 +1,6 @@
 package certs
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -23,26 +22,6 @@ import (
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/testenv"
 )
-
-// logged is a log that a test reads.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-func (l *logged) log() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 // write writes a file with a time of change that no earlier one had.
 func write(t testing.TB, path, text string) {
@@ -252,8 +231,8 @@ func TestRunReloadsFilesAndReportsAFaultOnce(t *testing.T) {
 	pair := pairOf(t, dir, "x", authority.Server("one.example"))
 	two := authority.Server("two.example")
 	synctest.Test(t, func(t *testing.T) {
-		said := new(logged)
-		s := newServer(t, ServerOptions{Files: []certs.Pair{pair}, Log: said.log()})
+		said := new(testenv.Log)
+		s := newServer(t, ServerOptions{Files: []certs.Pair{pair}, Log: said.Logger()})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { s.Run(ctx); close(done) }()
@@ -457,8 +436,8 @@ func TestOldVersionsAndOtherProtocolsAreRefused(t *testing.T) {
 }
 
 func TestCertificatesThatExpireSoonAreLogged(t *testing.T) {
-	dir, authority, said := t.TempDir(), testenv.NewAuthority(t, "a"), new(logged)
-	newServer(t, ServerOptions{Files: []certs.Pair{pairOf(t, dir, "x", authority.Server("soon.example"))}, Log: said.log()})
+	dir, authority, said := t.TempDir(), testenv.NewAuthority(t, "a"), new(testenv.Log)
+	newServer(t, ServerOptions{Files: []certs.Pair{pairOf(t, dir, "x", authority.Server("soon.example"))}, Log: said.Logger()})
 	if !strings.Contains(said.String(), "expires soon") || !strings.Contains(said.String(), "soon.example") {
 		t.Errorf("said %q", said)
 	}
@@ -466,8 +445,8 @@ func TestCertificatesThatExpireSoonAreLogged(t *testing.T) {
 
 func TestFailedHandshakesAreLoggedOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		said := new(logged)
-		s := newServer(t, ServerOptions{Log: said.log()})
+		said := new(testenv.Log)
+		s := newServer(t, ServerOptions{Log: said.Logger()})
 		peer := netip.MustParseAddr("192.0.2.1")
 		for range 2 {
 			for range 100 {

@@ -142,8 +142,8 @@ func TestANameBelongsToTheFirstOrganisation(t *testing.T) {
 }
 
 func TestADamagedFileIsLeftOut(t *testing.T) {
-	dir, authority, said := filepath.Join(t.TempDir(), "certs"), testenv.NewAuthority(t, "a"), new(logged)
-	f, err := OpenFolder(dir, new(Store), said.log())
+	dir, authority, said := filepath.Join(t.TempDir(), "certs"), testenv.NewAuthority(t, "a"), new(testenv.Log)
+	f, err := OpenFolder(dir, new(Store), said.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestADamagedFileIsLeftOut(t *testing.T) {
 	sealed, _ := os.ReadFile(f.path(good))
 	write(t, f.path(bad), string(sealed)) // sealed for another id
 	store := new(Store)
-	if _, err := OpenFolder(dir, store, said.log()); err != nil {
+	if _, err := OpenFolder(dir, store, said.Logger()); err != nil {
 		t.Fatal(err)
 	}
 	if store.Find(good) == nil || store.Find(bad) != nil || !strings.Contains(said.String(), "left out") {
@@ -209,12 +209,12 @@ func (b *bundles) Next(context.Context, string) (*definition.Bundle, error) {
 func (*bundles) Applied(*definition.Bundle, map[string]error) {}
 
 func TestCertificatesAreUpdatedBeforeTheBundle(t *testing.T) {
-	authority, admin, said, dir := testenv.NewAuthority(t, "a"), &fakeAdmin{}, new(logged), t.TempDir()
+	authority, admin, said, dir := testenv.NewAuthority(t, "a"), &fakeAdmin{}, new(testenv.Log), t.TempDir()
 	web := httptest.NewServer(admin)
 	defer web.Close()
 	newRemote := func(store *Store) (*Remote, source.Source) {
 		t.Helper()
-		r, err := NewRemote(RemoteOptions{URL: web.URL, Token: secret.New("gateway-token"), StateDir: dir, Store: store, Log: said.log()})
+		r, err := NewRemote(RemoteOptions{URL: web.URL, Token: secret.New("gateway-token"), StateDir: dir, Store: store, Log: said.Logger()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +268,7 @@ func TestCertificatesAreUpdatedBeforeTheBundle(t *testing.T) {
 }
 
 func TestWithoutTheAdminTheCopyOnDiskIsUsed(t *testing.T) {
-	authority, admin, said, dir := testenv.NewAuthority(t, "a"), &fakeAdmin{}, new(logged), t.TempDir()
+	authority, admin, said, dir := testenv.NewAuthority(t, "a"), &fakeAdmin{}, new(testenv.Log), t.TempDir()
 	web := httptest.NewServer(admin)
 	defer web.Close()
 	one := authority.Server("one.example")
@@ -277,7 +277,7 @@ func TestWithoutTheAdminTheCopyOnDiskIsUsed(t *testing.T) {
 	start := func(token string) *Store {
 		t.Helper()
 		store := new(Store)
-		r, err := NewRemote(RemoteOptions{URL: web.URL, Token: secret.New(token), StateDir: dir, Store: store, Log: said.log()})
+		r, err := NewRemote(RemoteOptions{URL: web.URL, Token: secret.New(token), StateDir: dir, Store: store, Log: said.Logger()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +314,7 @@ func TestPrivateKeysAreNotRequestedOverPlainHTTP(t *testing.T) {
 }
 
 func TestRequestsForPrivateKeysFollowNoRedirect(t *testing.T) {
-	authority, elsewhere, said := testenv.NewAuthority(t, "a"), &fakeAdmin{}, new(logged)
+	authority, elsewhere, said := testenv.NewAuthority(t, "a"), &fakeAdmin{}, new(testenv.Log)
 	one := authority.Server("one.example")
 	id := certs.SumOf(one.Leaf.Raw)
 	elsewhere.set(`"1"`, certs.Delivered{ID: id, PEM: one.CertPEM, Key: one.KeyPEM})
@@ -323,7 +323,7 @@ func TestRequestsForPrivateKeysFollowNoRedirect(t *testing.T) {
 	admin := httptest.NewServer(http.RedirectHandler(plain.URL+"/api/gateway/certs", http.StatusTemporaryRedirect))
 	defer admin.Close()
 	store := new(Store)
-	r, err := NewRemote(RemoteOptions{URL: admin.URL, Token: secret.New("gateway-token"), Store: store, Log: said.log()})
+	r, err := NewRemote(RemoteOptions{URL: admin.URL, Token: secret.New("gateway-token"), Store: store, Log: said.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,13 +334,13 @@ func TestRequestsForPrivateKeysFollowNoRedirect(t *testing.T) {
 }
 
 func TestALostKeyOfAFolderIsLoggedAndCertificatesCanBeAddedAgain(t *testing.T) {
-	dir, said := filepath.Join(t.TempDir(), "certs"), new(logged)
+	dir, said := filepath.Join(t.TempDir(), "certs"), new(testenv.Log)
 	one := testenv.NewAuthority(t, "a").Server("one.example")
 	text := []byte(one.CertPEM + one.KeyPEM)
 	open := func() (*Folder, *Store) {
 		t.Helper()
 		store := new(Store)
-		f, err := OpenFolder(dir, store, said.log())
+		f, err := OpenFolder(dir, store, said.Logger())
 		if err != nil {
 			t.Fatal(err)
 		}

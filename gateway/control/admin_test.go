@@ -34,7 +34,7 @@ const testToken = "token-of-the-gateways"
 // admin, and a gateway that follows it.
 func onAdmin(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, live: new(served), events: new(heard), log: new(logged), counters: counter.NewMemory(nil), keys: keystore.NewMemory()}
+	b := &bench{t: t, live: new(served), events: new(heard), log: new(testenv.Log), counters: counter.NewMemory(nil), keys: keystore.NewMemory()}
 	url := b.startAdmin()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections) // the admin waits for them
@@ -315,7 +315,7 @@ func (s *scripted) RoundTrip(req *http.Request) (*http.Response, error) {
 // onScript starts a gateway API in front of such an admin.
 func onScript(t *testing.T, answer func(*http.Request) (int, string)) (*bench, *scripted) {
 	t.Helper()
-	b := &bench{t: t, live: new(served), events: new(heard), log: new(logged)}
+	b := &bench{t: t, live: new(served), events: new(heard), log: new(testenv.Log)}
 	b.live.put(&definition.Bundle{Revision: "7"})
 	s := &scripted{answer: answer}
 	b.through("http://admin", s)

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/internal/keys"
 	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/testenv"
 	"github.com/sluicegate/sluice/internal/testenv/wait"
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
@@ -145,24 +145,6 @@ func (h *heard) take() []event.Event {
 	return taken
 }
 
-// logged is a log that may be read while it is written.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // A bench is a gateway API on files, with a client.
 type bench struct {
 	t        *testing.T
@@ -171,7 +153,7 @@ type bench struct {
 	apps     string
 	policies string
 	events   *heard
-	log      *logged
+	log      *testenv.Log
 	dial     func() (net.Conn, error)
 	client   *http.Client
 
@@ -184,7 +166,7 @@ type bench struct {
 // what it is made of.
 func onFiles(t *testing.T, adjust ...func(*Deps)) *bench {
 	t.Helper()
-	b := &bench{t: t, live: new(served), events: new(heard), log: new(logged)}
+	b := &bench{t: t, live: new(served), events: new(heard), log: new(testenv.Log)}
 	dir := t.TempDir()
 	b.apps, b.policies = filepath.Join(dir, "apps"), filepath.Join(dir, "policies.json")
 	if err := os.Mkdir(b.apps, 0o750); err != nil {

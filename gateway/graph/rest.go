@@ -345,8 +345,24 @@ func (f *restFetch) one(r *run, v *values, to *shaper) error {
 // found returns what a response has, of which the value is a part. It is nil without a body:
 // 204, and what others send in its place.
 func (f *restFetch) found(r *run, resp outcome) (*astjson.Value, error) {
+	if f.Own {
+		return f.data(r, resp)
+	}
+	if err := f.refused(r, resp.status); err != nil || len(resp.body) == 0 {
+		return nil, err
+	}
+	parsed, err := astjson.ParseBytes(resp.body)
+	if err != nil {
+		return nil, f.faultf(r, "the response is not JSON")
+	}
+	return parsed, nil
+}
+
+// data returns the data of a response of GraphQL without errors. A response with errors may
+// have any status.
+func (f *restFetch) data(r *run, resp outcome) (*astjson.Value, error) {
 	parsed, malformed := astjson.ParseBytes(resp.body)
-	if f.Own && malformed == nil {
+	if malformed == nil {
 		if all := parsed.GetArray("errors"); len(all) > 0 {
 			return nil, f.faultf(r, "%s", cmp.Or(string(all[0].GetStringBytes("message")), "an error without a message"))
 		}
@@ -354,17 +370,10 @@ func (f *restFetch) found(r *run, resp outcome) (*astjson.Value, error) {
 	if err := f.refused(r, resp.status); err != nil {
 		return nil, err
 	}
-	switch {
-	case f.Own && malformed == nil && parsed.GetObject("data") != nil:
-		return parsed.Get("data"), nil
-	case f.Own:
+	if malformed != nil || parsed.GetObject("data") == nil {
 		return nil, f.faultf(r, "the response is not one of GraphQL")
-	case len(resp.body) == 0:
-		return nil, nil
-	case malformed != nil:
-		return nil, f.faultf(r, "the response is not JSON")
 	}
-	return parsed, nil
+	return parsed.Get("data"), nil
 }
 
 var jsonTypes = []string{"application/json"}

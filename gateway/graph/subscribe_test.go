@@ -207,8 +207,11 @@ func (w *world) overSocket(t *testing.T, protocol, query string, header http.Hea
 	if start == "" {
 		start = "subscribe"
 	}
-	_ = ws.WriteMessage(websocket.TextMessage, []byte(`{"type":"connection_init"}`))
-	_ = ws.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"id":"1","type":%q,"payload":{"query":%s}}`, start, quoted(query)))
+	for _, text := range []string{`{"type":"connection_init"}`, fmt.Sprintf(`{"id":"1","type":%q,"payload":{"query":%s}}`, start, quoted(query))} {
+		if err := ws.WriteMessage(websocket.TextMessage, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return &listener{t, func() string {
 		_ = ws.SetReadDeadline(time.Now().Add(30 * time.Second))
 		for {

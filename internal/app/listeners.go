@@ -19,25 +19,20 @@ func tlsVersion(text string) uint16 {
 	return tls.VersionTLS12
 }
 
-// newListenerTLS returns the TLS of an address that is not for traffic, nil without one.
-func newListenerTLS(setting string, conf *config.ListenerTLS, log *slog.Logger) (*certs.Listener, error) {
+// listenTLS opens an address that is not for traffic, over TLS if it is set up.
+func listenTLS(key, address, setting string, conf *config.ListenerTLS, log *slog.Logger) (net.Listener, error) {
 	if !conf.On() {
-		return nil, nil
+		return listen(key, address)
 	}
-	return certs.NewListener(certs.ListenerOptions{
+	secure, err := certs.NewListener(certs.ListenerOptions{
 		Setting: setting, Pair: certs.Pair{Cert: conf.Cert, Key: conf.Key}, ClientCA: conf.ClientCA, MinVersion: tlsVersion(conf.MinVersion), Log: log,
 	})
-}
-
-// listenTLS opens an address, over TLS if it is set up.
-func listenTLS(key, address, setting string, conf *config.ListenerTLS, log *slog.Logger) (net.Listener, error) {
-	secure, err := newListenerTLS(setting, conf, log)
 	if err != nil {
 		return nil, err
 	}
 	ln, err := listen(key, address)
-	if err != nil || secure == nil {
-		return ln, err
+	if err != nil {
+		return nil, err
 	}
 	return secure.Over(ln), nil
 }

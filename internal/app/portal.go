@@ -19,15 +19,11 @@ import (
 func portalSettings(cfg *config.Config, inUp bool) (portal.Settings, error) {
 	settings := portal.Settings{Outbound: webhookTargets(&cfg.Events, inUp), Developer: dialguard.Policy{Private: cfg.Portal.PrivateWebhooks == "allow"}, PublicURL: cfg.Portal.PublicURL, Organisation: cfg.Portal.Organisation, Mailbox: cfg.Portal.Email.MailboxSize, TokenTTL: cfg.Portal.TokenTTL}
 	if settings.PublicURL == "" {
-		at, secure := cfg.Portal.Listen, cfg.Portal.TLS.On()
+		at, tls := cfg.Portal.Listen, &cfg.Portal.TLS
 		if at == "" {
-			at, secure = cfg.Admin.Listen, cfg.Admin.TLS.On()
+			at, tls = cfg.Admin.Listen, &cfg.Admin.TLS
 		}
-		scheme := "http://"
-		if secure {
-			scheme = "https://"
-		}
-		settings.PublicURL = scheme + at + "/portal"
+		settings.PublicURL = tls.Scheme() + "://" + at + "/portal"
 	}
 	settings.Apart = cfg.Portal.Listen != ""
 	settings.Playground = playground.Script()

@@ -87,7 +87,7 @@ func (l *Listener) reload(force bool) error {
 	if l.current.Swap(next) != nil {
 		l.opts.Log.Info("certificates read", "setting", l.opts.Setting)
 	}
-	warnOfEnd(l.opts.Log, l.own.Now, time.Now())
+	l.own.Now.WarnOfEnd(l.opts.Log, time.Now())
 	return err
 }
 
@@ -167,14 +167,11 @@ func (f *Failures) Log(to *slog.Logger, err error, args ...any) {
 // WarnWithin is how long before its end a certificate is warned of.
 const WarnWithin = 14 * 24 * time.Hour
 
-func warnOfEnd(to *slog.Logger, c *Certificate, now time.Time) {
-	if c.Leaf.NotAfter.Sub(now) < WarnWithin {
-		c.WarnOfEnd(to)
+// WarnOfEnd logs that a certificate expires within WarnWithin of a time, or has expired.
+func (c *Certificate) WarnOfEnd(to *slog.Logger, now time.Time) {
+	if c.Leaf.NotAfter.Sub(now) >= WarnWithin {
+		return
 	}
-}
-
-// WarnOfEnd logs that a certificate expires soon, or has expired.
-func (c *Certificate) WarnOfEnd(to *slog.Logger) {
 	to.Warn("a certificate that clients get to see expires soon, or has expired", "certificate", fmt.Sprint(c.Names()),
 		"fingerprint", c.Sum[:12], "expires", c.Leaf.NotAfter.UTC().Format(time.RFC3339))
 }

@@ -1,7 +1,6 @@
 package certs_test
 
 import (
-	"bytes"
 	"crypto/tls"
 	"io"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,24 +17,6 @@ import (
 	"github.com/sluicegate/sluice/internal/certs"
 	"github.com/sluicegate/sluice/internal/testenv"
 )
-
-// logged is a log that a test reads.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // files writes what a certificate is read from.
 func files(t *testing.T, dir, name string, id *testenv.Identity, at time.Time) certs.Pair {
@@ -104,9 +84,9 @@ func TestListenersAuthenticateTheirClients(t *testing.T) {
 	ca, otherCA := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "other.pem")
 	save(t, ca, ours.PEM(), at)
 	save(t, otherCA, others.PEM(), at)
-	said := new(logged)
+	said := new(testenv.Log)
 	l, err := certs.NewListener(certs.ListenerOptions{
-		Setting: "admin.tls", Pair: files(t, dir, "server", ours.Server("127.0.0.1"), at), ClientCA: ca, MinVersion: tls.VersionTLS13, Log: slog.New(slog.NewTextHandler(said, nil)),
+		Setting: "admin.tls", Pair: files(t, dir, "server", ours.Server("127.0.0.1"), at), ClientCA: ca, MinVersion: tls.VersionTLS13, Log: said.Logger(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -139,8 +119,8 @@ func TestListenersTakeNewCertificates(t *testing.T) {
 	authority := testenv.NewAuthority(t, "ours")
 	pair := files(t, dir, "server", authority.Server("one.example"), at)
 	synctest.Test(t, func(t *testing.T) {
-		said := new(logged)
-		l, err := certs.NewListener(certs.ListenerOptions{Setting: "portal.tls", Pair: pair, MinVersion: tls.VersionTLS12, Log: slog.New(slog.NewTextHandler(said, nil))})
+		said := new(testenv.Log)
+		l, err := certs.NewListener(certs.ListenerOptions{Setting: "portal.tls", Pair: pair, MinVersion: tls.VersionTLS12, Log: said.Logger()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +143,7 @@ func TestListenersTakeNewCertificates(t *testing.T) {
 			{"no certificate", func() { save(t, pair.Cert, "junk", at.Add(2*time.Second)) }, "two.example"},
 		} {
 			c.change()
-			time.Sleep(3 * time.Second)
+			time.Sleep(3 * time.Second) // on the clock of the test
 			if got := served(); got != c.want {
 				t.Errorf("%s: %s", c.name, got)
 			}

@@ -539,6 +539,14 @@ type ListenerTLS struct {
 // On reports whether the address speaks TLS.
 func (t *ListenerTLS) On() bool { return t.Cert != "" }
 
+// Scheme returns that of URLs at the address: http or https.
+func (t *ListenerTLS) Scheme() string {
+	if t.On() {
+		return "https"
+	}
+	return "http"
+}
+
 // Admin holds the settings of the management side.
 type Admin struct {
 	// Address of the admin's REST API. Addresses other than loopback require admin.tls, or

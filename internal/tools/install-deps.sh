@@ -6,6 +6,8 @@
 #   install-deps.sh rabbitmq   the RabbitMQ server, for the tests
 #   install-deps.sh node       Node.js and npm, for the tests against graphql-js
 #   install-deps.sh browser    Chromium, for the tests of the pages
+#   install-deps.sh guides     curl, openssl and Python, for the test that pastes guides
+#   install-deps.sh units      systemd-analyze, for the test of the units
 #   install-deps.sh compiler   a C compiler, for the race detector
 set -euo pipefail
 
@@ -54,6 +56,10 @@ have_node() {
 }
 
 have_browser() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null; }
+
+have_guides() { command -v curl >/dev/null && command -v openssl >/dev/null && command -v python3 >/dev/null; }
+
+have_units() { command -v systemd-analyze >/dev/null; }
 
 have_compiler() { command -v "${CC:-gcc}" >/dev/null || command -v clang >/dev/null; }
 
@@ -114,11 +120,18 @@ for what in "$@"; do
 	browser)
 		need browser "Chromium, for the tests of the pages," chromium
 		;;
+	guides)
+		need guides "curl, openssl or Python, for the test that pastes guides," curl openssl python3
+		;;
+	units)
+		# Nothing of systemd is started.
+		need units "systemd-analyze, for the test of the units," systemd
+		;;
 	compiler)
 		need compiler "a C compiler, for the race detector," gcc libc6-dev
 		;;
 	*)
-		echo "install-deps.sh: unknown item \"$what\": use postgres, store, rabbitmq, node, browser or compiler" >&2
+		echo "install-deps.sh: unknown item \"$what\": use postgres, store, rabbitmq, node, browser, guides, units or compiler" >&2
 		exit 2
 		;;
 	esac

@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/password"
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/testenv"
 	"github.com/sluicegate/sluice/internal/testenv/admintest"
 	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
@@ -30,7 +31,7 @@ type bench struct {
 	*admintest.Client
 	t    testing.TB
 	keys *keystore.Memory
-	log  *admintest.Log
+	log  *testenv.Log
 
 	admin, approver, editor, viewer, robot string // access keys of the first organisation
 	other                                  string // of another one's admin
@@ -55,7 +56,7 @@ func aMasterKey() secret.Key {
 
 func start(t testing.TB, change ...func(*admin.Deps)) *bench {
 	t.Helper()
-	b := &bench{t: t, Database: admintest.NewDatabase(t, "requests"), log: new(admintest.Log)}
+	b := &bench{t: t, Database: admintest.NewDatabase(t, "requests"), log: new(testenv.Log)}
 	server, url := b.serve(change...)
 	b.Client, b.admin = admintest.NewClient(t, url), admin.NewAccessKey()
 	if created, err := server.Bootstrap(t.Context(), secret.New(b.admin)); err != nil || !created {

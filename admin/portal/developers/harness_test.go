@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/password"
+	"github.com/sluicegate/sluice/internal/testenv"
 	"github.com/sluicegate/sluice/internal/testenv/admintest"
 )
 
@@ -30,14 +31,14 @@ type bench struct {
 	post    *postbox
 	keys    *revoker
 	clock   *clock
-	log     *admintest.Log
+	log     *testenv.Log
 }
 
 func start(t testing.TB, change ...func(*Deps)) *bench {
 	t.Helper()
 	b := &bench{
 		t: t, Database: admintest.NewDatabase(t, "developers"), conf: new(settings), post: new(postbox),
-		clock: &clock{at: time.Now().UTC().Truncate(time.Second)}, log: new(admintest.Log),
+		clock: &clock{at: time.Now().UTC().Truncate(time.Second)}, log: new(testenv.Log),
 	}
 	b.store = b.Open(store.Options{MaxConns: 12})
 	b.conf.store = b.store

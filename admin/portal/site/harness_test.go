@@ -25,6 +25,7 @@ import (
 	"github.com/sluicegate/sluice/internal/keystore"
 	"github.com/sluicegate/sluice/internal/password"
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/testenv"
 	"github.com/sluicegate/sluice/internal/testenv/admintest"
 	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
@@ -35,7 +36,7 @@ type bench struct {
 	*admintest.Client
 	t    testing.TB
 	keys *keystore.Memory
-	log  *admintest.Log
+	log  *testenv.Log
 
 	admin  string // access key
 	server *admin.Server
@@ -51,7 +52,7 @@ func aMasterKey() secret.Key {
 
 func start(t testing.TB, change ...func(*admin.Deps)) *bench {
 	t.Helper()
-	b := &bench{t: t, Database: admintest.NewDatabase(t, "site"), keys: keystore.NewMemory(), log: new(admintest.Log)}
+	b := &bench{t: t, Database: admintest.NewDatabase(t, "site"), keys: keystore.NewMemory(), log: new(testenv.Log)}
 	deps := admin.Deps{
 		Store: b.Open(store.Options{MaxConns: 10}), Keys: b.keys, Counters: counter.NewMemory(nil), MasterKey: aMasterKey(),
 		KeyOptions: keys.Options{Hasher: &credential.Hasher{Prefix: credential.DefaultPrefix}, Passwords: password.NewHasher(2, 200, 20*time.Second)},

@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/dialguard"
 	"github.com/sluicegate/sluice/internal/secret"
+	"github.com/sluicegate/sluice/internal/testenv"
 	"github.com/sluicegate/sluice/internal/testenv/admintest"
 )
 
@@ -31,7 +32,7 @@ type bench struct {
 	service *Service
 	letters *letterbox
 	key     secret.Key
-	log     *admintest.Log
+	log     *testenv.Log
 	stop    func() // ends the queue
 }
 
@@ -55,7 +56,7 @@ type options struct {
 
 func start(t testing.TB, o options) *bench {
 	t.Helper()
-	b := &bench{t: t, Database: admintest.NewDatabase(t, "webhooks"), log: new(admintest.Log), letters: new(letterbox)}
+	b := &bench{t: t, Database: admintest.NewDatabase(t, "webhooks"), log: new(testenv.Log), letters: new(letterbox)}
 	b.store = b.Open(store.Options{})
 	b.Exec(`insert into orgs (id, name) values ('o', 'o'), ('other', 'other')`)
 	b.Exec(`insert into developers (id, org_id, email) values ('d1', 'o', 'one@example.com'), ('d2', 'o', 'two@example.com'), ('x', 'other', 'x@example.com')`)

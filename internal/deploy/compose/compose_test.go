@@ -13,14 +13,13 @@ import (
 
 	"github.com/sluicegate/sluice/internal/certs"
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/testenv"
 )
 
 // The secrets that setup.sh makes are those of the project, and the settings of its services
 // are settings of the program.
 func TestServicesHaveSettingsThatExist(t *testing.T) {
-	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("there is no openssl on this machine")
-	}
+	testenv.Program(t, "openssl")
 	dir := t.TempDir()
 	script, err := os.ReadFile("setup.sh")
 	if err != nil {

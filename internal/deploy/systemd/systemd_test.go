@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/testenv"
 )
 
 var (
@@ -53,12 +54,9 @@ func TestUnitsHaveSettingsThatExist(t *testing.T) {
 	}
 }
 
-// systemd finds no fault with the units, if it is there.
+// systemd finds no fault with the units.
 func TestUnitsAreVerified(t *testing.T) {
-	analyze, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Skip("there is no systemd-analyze on this machine")
-	}
+	analyze := testenv.Program(t, "systemd-analyze")
 	for _, unit := range []string{"sluice-admin.service", "sluice-gateway.service"} {
 		text, err := os.ReadFile(unit)
 		if err != nil {

@@ -4,9 +4,7 @@
 package admintest
 
 import (
-	"bytes"
 	"context"
-	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -83,24 +81,4 @@ func Scan[T any](d *Database, query string, args ...any) (value T) {
 		d.t.Fatalf("%s: %v", query, err)
 	}
 	return value
-}
-
-// Log keeps what is logged. It may be written to and read at the same time.
-type Log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// String returns all that was logged so far.
-func (l *Log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
