@@ -32,6 +32,7 @@ func (p *Policy) Validate() error {
 	all.checkTexts("tags", p.Tags)
 	all.checkLimits("", &p.Limits)
 	all.checkAccess(p.AccessRights)
+	all.checkAccessList(p.AccessList)
 	if p.State != "" && p.State != "active" && p.State != "draft" && p.State != "deny" {
 		all.addf("state", `must be "active", "draft" or "deny"`)
 	}
@@ -148,14 +149,30 @@ func (p *Problems) checkAccess(rights map[string]*Access) {
 		case access.APIID != "" && access.APIID != id:
 			p.addf(path+".api_id", "must be %q, the name of the entry, or be left out", id)
 		}
-		p.checkURLs(path+".allowed_urls", access.AllowedURLs)
-		p.checkFieldRules(path, access)
-		if access.Limit != nil {
-			p.checkLimits(path+".limit", &access.Limit.Limits)
-			refuse(p, path+".limit", missingLimits, access.Limit)
-		}
-		p.checkEndpoints(path+".endpoints", access.Endpoints)
+		p.checkEntry(path, access)
 	}
+}
+
+func (p *Problems) checkAccessList(rights []*Access) {
+	const path = "access_rights_array"
+	p.checkCount(path, len(rights), maxAccess)
+	for i, access := range rights {
+		if access != nil {
+			p.checkID(object.Item(path, i)+".api_id", access.APIID)
+			p.checkEntry(object.Item(path, i), access)
+		}
+	}
+}
+
+// checkEntry checks what may be done with one API.
+func (p *Problems) checkEntry(path string, access *Access) {
+	p.checkURLs(path+".allowed_urls", access.AllowedURLs)
+	p.checkFieldRules(path, access)
+	if access.Limit != nil {
+		p.checkLimits(path+".limit", &access.Limit.Limits)
+		refuse(p, path+".limit", missingLimits, access.Limit)
+	}
+	p.checkEndpoints(path+".endpoints", access.Endpoints)
 }
 
 func (p *Problems) checkEndpoints(path string, endpoints []Endpoint) {
