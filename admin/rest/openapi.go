@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/internal/definition"
+	"github.com/sluicegate/sluice/internal/definition/reference"
 )
 
 // parameters documents every query parameter, by name.
@@ -114,8 +115,9 @@ func schemaNames() func(reflect.Type, string) string {
 }
 
 // Describe returns the OpenAPI 3.1 document of the routes. No two of them may have
-// both method and path in common.
-func Describe(routes []Route, version string) ([]byte, error) {
+// both method and path in common. The comments of definitions and of sources are the
+// descriptions of members.
+func Describe(routes []Route, version string, sources ...reference.Source) ([]byte, error) {
 	registry := huma.NewMapRegistry(schemaPrefix, schemaNames())
 	doc := &huma.OpenAPI{
 		OpenAPI: "3.1.0",
@@ -149,7 +151,7 @@ func Describe(routes []Route, version string) ([]byte, error) {
 	for _, name := range slices.Collect(maps.Keys(schemas)) { // spread may add others
 		spread(registry, schemas[name], registry.TypeFromRef(schemaPrefix+name))
 	}
-	descriptions, err := definition.ReadDescriptions()
+	comments, err := reference.ReadComments(append(sources, reference.Definitions())...)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +159,7 @@ func Describe(routes []Route, version string) ([]byte, error) {
 	for name, schema := range schemas {
 		shape(schema, registry.TypeFromRef(schemaPrefix+name), sent[name])
 		if t := registry.TypeFromRef(schemaPrefix + name); t != nil && t.Kind() == reflect.Struct {
-			describe(schema, t, descriptions)
+			describe(schema, t, comments)
 		}
 	}
 	return json.Marshal(doc)
@@ -177,25 +179,52 @@ func spread(registry huma.Registry, s *huma.Schema, t reflect.Type) {
 	}
 }
 
-// describe gives the members of a definition their descriptions. An object that may be
+// describe gives the members of a definition what their comments say. An object that may be
 // written as a string is one or the other.
-func describe(s *huma.Schema, t reflect.Type, descriptions *definition.Descriptions) {
+func describe(s *huma.Schema, t reflect.Type, comments *reference.Comments) {
 	short := false
-	for f := range t.Fields() {
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		short = short || f.Tag.Get("object") == "short"
-		switch property := s.Properties[name]; {
-		case options == "inline":
-			describe(s, f.Type.Elem(), descriptions)
-		case f.Anonymous && f.Type.Kind() == reflect.Struct:
-			describe(s, f.Type, descriptions)
-		case property != nil && property.Description == "":
-			property.Description = descriptions.Of(t, f.Name)
+	for _, m := range comments.Of(t) {
+		short = short || m.Short()
+		property := s.Properties[m.Name()]
+		if property == nil || property.Description != "" || m.Text == "" {
+			continue
 		}
+		property.Description = m.Text
+		if property.Ref != "" { // has its own description otherwise
+			continue
+		}
+		property.Default = m.Constant()
+		if len(m.Example) > 0 {
+			property.Examples = []any{m.Example}
+		}
+		bound(property, &m)
 	}
 	if short {
 		object := *s
 		*s = huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, &object}}
+	}
+}
+
+// bound states which numbers, texts and counts a member may have. A number that is not set
+// is 0, also where the least one is above.
+func bound(s *huma.Schema, m *reference.Member) {
+	b := m.Bounds
+	if b == nil {
+		return
+	}
+	switch {
+	case s.Type == huma.TypeNumber || s.Type == huma.TypeInteger:
+		s.Maximum = b.Most
+		if b.Least != nil && *b.Least <= 0 {
+			s.Minimum = b.Least
+		}
+	case b.Most == nil:
+	case s.Type == huma.TypeString:
+		s.MaxLength = new(int(*b.Most))
+	case s.Type == huma.TypeArray:
+		s.MaxItems = new(int(*b.Most))
+	case s.Type == huma.TypeObject:
+		s.MaxProperties = new(int(*b.Most))
 	}
 }
 

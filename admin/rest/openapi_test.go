@@ -42,34 +42,55 @@ func TestInlineMembersAreDescribedInTheirPlace(t *testing.T) {
 	}
 }
 
-// The comments on the members of definitions are their descriptions.
+// The comments on the members of definitions are their descriptions, and have their examples.
 func TestMembersOfDefinitionsAreDescribed(t *testing.T) {
-	text, err := Describe([]Route{{Method: http.MethodGet, Path: "/a", Body: definition.API{}, Reply: definition.API{}}}, "test")
+	text, err := Describe([]Route{
+		{Method: http.MethodGet, Path: "/a", Body: definition.API{}, Reply: definition.API{}},
+		{Method: http.MethodGet, Path: "/b", Body: definition.Policy{}, Reply: definition.Session{}},
+	}, "test")
 	if err != nil {
 		t.Fatal(err)
+	}
+	type object struct {
+		Type       string
+		Properties map[string]struct {
+			Description string
+			Ref         string `json:"$ref"`
+			Examples    []any
+			Maximum     float64
+			Default     any
+		}
 	}
 	var doc struct {
 		Components struct {
 			Schemas map[string]struct {
-				Properties map[string]struct{ Description string }
-				OneOf      []struct{ Type string }
+				object
+				OneOf []object
 			}
 		}
 	}
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
 	}
-	for schema, member := range map[string]string{
-		"API": "api_id", "CORS": "max_age", "CacheOptions": "cache_timeout", "HealthCheck": "interval", "APIBreaker": "samples", "ExtendedPaths": "white_list", "PathEntry": "ignore_case",
-	} {
-		if doc.Components.Schemas[schema].Properties[member].Description == "" {
-			t.Errorf("%s.%s has no description", schema, member)
+	members := 0
+	for name, schema := range doc.Components.Schemas {
+		if name == "Envelope" {
+			continue
+		}
+		for _, form := range append(schema.OneOf, schema.object) {
+			members += len(form.Properties)
+			for member, said := range form.Properties {
+				if said.Description == "" || said.Ref == "" && len(said.Examples) == 0 {
+					t.Errorf("%s.%s: description %q, examples %v", name, member, said.Description, said.Examples)
+				}
+			}
 		}
 	}
-	for name, member := range doc.Components.Schemas["API"].Properties {
-		if member.Description == "" {
-			t.Errorf("API.%s has no description", name)
-		}
+	if members < 400 {
+		t.Errorf("%d members", members)
+	}
+	if interval := doc.Components.Schemas["HealthCheck"].Properties["interval"]; interval.Maximum != 3600 || interval.Default != 10.0 {
+		t.Errorf("an interval is %+v", interval)
 	}
 	if forms := doc.Components.Schemas["Target"].OneOf; len(forms) != 2 || forms[0].Type != "string" || forms[1].Type != "object" {
 		t.Errorf("a target is %+v", forms)

@@ -11,8 +11,10 @@ import (
 // BasicAuth holds a user's password, hashed at rest and never returned.
 type BasicAuth struct {
 	// Password, which is stored as a hash and never returned.
+	// Example: "correct horse battery staple"
 	Password string `json:"password"`
 	// Algorithm of a password that is given as a hash, such as bcrypt. Default: the password is given in clear.
+	// Example: "bcrypt"
 	HashType string  `json:"hash_type,omitempty"`
 	Unknown  Unknown `json:"-"`
 }
@@ -22,8 +24,10 @@ type BasicAuthSettings struct {
 	// Whether credentials are taken from the body if the header has none.
 	ExtractFromBody bool `json:"extract_from_body,omitempty"`
 	// Regular expression whose one group is the user's name in the body, at most 1000 bytes.
+	// Example: "<User>([^<]*)</User>"
 	BodyUser string `json:"body_user_regexp,omitempty"`
 	// Regular expression whose one group is the password in the body, at most 1000 bytes.
+	// Example: "<Password>([^<]*)</Password>"
 	BodyPassword string  `json:"body_password_regexp,omitempty"`
 	Unknown      Unknown `json:"-"`
 }

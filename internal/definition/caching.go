@@ -21,16 +21,20 @@ type CacheOptions struct {
 	// Whether responses are cached.
 	Enable bool `json:"enable_cache,omitempty"`
 	// Seconds that a response is kept, unless it says less; at most 2592000. Default: 60.
+	// Example: 30
 	Timeout int64 `json:"cache_timeout,omitempty"`
 	// Whether every GET and HEAD is cached. Default: only the paths that extended_paths names.
 	AllSafe bool `json:"cache_all_safe_requests,omitempty"`
 	// Statuses that are kept, but 206 and 304. Default: 200, 203, 204, 300, 301, 308 and 410.
+	// Example: [200, 404]
 	Codes []int `json:"cache_response_codes,omitempty"`
 	// Whether responses are kept only for as long as they say themselves, and not at all if they say nothing.
 	Upstream bool `json:"enable_upstream_cache_control,omitempty"`
 	// Response header with the lifetime in seconds, beside Cache-Control. Default: X-Svc-Cache-Action-Set-Ttl.
+	// Example: "X-Cache-Seconds"
 	TTLHeader string `json:"cache_control_ttl_header,omitempty"`
 	// Request headers that responses depend on, at most 32, beside those that look like credentials or override the method, path or host.
+	// Example: ["Accept-Language"]
 	ByHeaders []string `json:"cache_by_headers,omitempty"`
 	// Whether clients get responses to requests of other keys.
 	Shared  bool    `json:"shared,omitempty"`
@@ -41,14 +45,19 @@ type CacheOptions struct {
 // cached.
 type CachedPath struct {
 	// Pattern of the path, below the listen path.
+	// Example: "/catalogue/{id}"
 	Path string `json:"path,omitempty"`
 	// GET or HEAD. Default: both.
-	Method string `json:"method,omitempty"`
+	// Example: "GET"
+	Method string `json:"method,omitempty" oneof:"GET HEAD"`
 	// Part of the request body that responses depend on. Not supported: must be empty.
+	// Example: ""
 	KeyRegex string `json:"cache_key_regex,omitempty"`
 	// Statuses that are kept. Default: those of cache_options.
+	// Example: [200]
 	Codes []int `json:"cache_response_codes,omitempty"`
 	// Seconds that a response is kept, at most 2592000. Default: that of cache_options.
+	// Example: 300
 	Timeout int64 `json:"timeout,omitempty"`
 	// Whether the entry is off.
 	Disabled bool    `json:"disabled,omitempty"`

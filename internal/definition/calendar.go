@@ -14,8 +14,10 @@ import (
 // of quota_renewal_rate.
 type Calendar struct {
 	// Period of the calendar at whose beginning the quota renews: hour, day, week (from Monday) or month. Default: quota_renewal_rate counts.
-	Every string `json:"quota_renewal_calendar,omitempty"`
+	// Example: "month"
+	Every string `json:"quota_renewal_calendar,omitempty" oneof:"hour day week month"`
 	// IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
+	// Example: "Europe/Vienna"
 	Zone string `json:"quota_renewal_zone,omitempty"`
 }
 

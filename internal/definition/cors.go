@@ -18,16 +18,21 @@ type CORS struct {
 	// Whether the gateway sends CORS headers.
 	Enable bool `json:"enable,omitempty"`
 	// Origins such as https://app.example, with one * for part of a host or a port, or * alone; at most 1000. Default: *.
+	// Example: ["https://app.example", "https://*.partner.example"]
 	AllowedOrigins []string `json:"allowed_origins,omitempty"`
 	// Methods that pages may use, in upper case. Default: GET, HEAD and POST.
+	// Example: ["GET", "POST", "DELETE"]
 	AllowedMethods []string `json:"allowed_methods,omitempty"`
 	// Headers that pages may send; * is every header. Default: Origin, Accept, Content-Type and X-Requested-With.
+	// Example: ["Authorization", "Content-Type"]
 	AllowedHeaders []string `json:"allowed_headers,omitempty"`
 	// Response headers that pages may read.
+	// Example: ["X-Request-Id"]
 	ExposedHeaders []string `json:"exposed_headers,omitempty"`
 	// Whether pages may send cookies and other credentials. Needs allowed_origins that name hosts.
 	AllowCredentials bool `json:"allow_credentials,omitempty"`
 	// Seconds that browsers may keep the answer to a preflight, 0 to 86400. Default: the browser's.
+	// Example: 600
 	MaxAge int `json:"max_age,omitempty"`
 	// Whether the upstream answers preflights, which then need no key.
 	OptionsPassthrough bool    `json:"options_passthrough,omitempty"`

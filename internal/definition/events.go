@@ -31,6 +31,7 @@ var HandledEvents = []string{
 // EventHandlers says what is done when events of an API happen.
 type EventHandlers struct {
 	// Handlers by name of the event, at most 20 of each.
+	// Example: {"QuotaExceeded": [{"handler_name": "eh_web_hook_handler", "handler_meta": {"method": "POST", "target_path": "https://hooks.example/sluice"}}]}
 	Events  map[string][]EventHandler `json:"events,omitempty"`
 	Unknown Unknown                   `json:"-"`
 }
@@ -38,8 +39,10 @@ type EventHandlers struct {
 // EventHandler writes a line to the log or calls a webhook.
 type EventHandler struct {
 	// Kind of the handler: eh_log_handler or eh_web_hook_handler.
-	Name string `json:"handler_name,omitempty"`
+	// Example: "eh_web_hook_handler"
+	Name string `json:"handler_name,omitempty" oneof:"eh_log_handler eh_web_hook_handler"`
 	// Settings of the handler.
+	// Example: {"method": "POST", "target_path": "https://hooks.example/sluice"}
 	Meta    EventHandlerMeta `json:"handler_meta,omitzero"`
 	Unknown Unknown          `json:"-"`
 }
@@ -48,24 +51,33 @@ type EventHandler struct {
 type EventHandlerMeta struct {
 	// Id of a stored webhook (/api/hooks), of which a webhook without a target_path takes the
 	// members that it does not have itself; otherwise without effect.
+	// Example: "on-call"
 	ID string `json:"id,omitempty"`
 	// Name of the handler, without effect.
+	// Example: "on-call"
 	Name string `json:"name,omitempty"`
 	// Whether the handler is off.
 	Disabled bool `json:"disabled,omitempty"`
 	// Text in front of the event's name in the log.
+	// Example: "orders"
 	Prefix string `json:"prefix,omitempty"`
 	// Method of the webhook: GET, POST, PUT, PATCH or DELETE. Default, and for any other: GET.
+	// Example: "POST"
 	Method string `json:"method,omitempty"`
 	// URL of the webhook, http or https. It may be left out beside the id of a stored webhook.
+	// Example: "https://hooks.example/sluice"
 	Target string `json:"target_path,omitempty"`
 	// Name of a template in the gateway's folder of templates. Default: a JSON object with the event.
+	// Example: "event.json"
 	TemplateFile string `json:"template_path,omitempty"`
 	// Template in place of a file, at most 65536 bytes.
+	// Example: "{\"text\": \"{{.Type}}\"}"
 	Template string `json:"template,omitempty"`
 	// Headers of the webhook, at most 50.
+	// Example: {"X-Team": "payments"}
 	Headers map[string]string `json:"header_map,omitempty"`
 	// Seconds in which the same message is not sent again, at most 86400. Default: 0, always sent.
+	// Example: 60
 	Cooldown int64   `json:"event_timeout,omitempty"`
 	Unknown  Unknown `json:"-"`
 }

@@ -17,32 +17,46 @@ const maxPathEntries = 10_000 // of one list of a version
 // 10,000 entries.
 type ExtendedPaths struct {
 	// Paths that need no key and have no limits.
+	// Example: [{"path": "/health", "method": "GET"}]
 	Ignored []PathEntry `json:"ignored,omitempty"`
 	// Paths that are refused.
+	// Example: [{"path": "/internal/*"}]
 	BlackList []PathEntry `json:"black_list,omitempty"`
 	// Paths that alone are served, if there is one.
+	// Example: [{"path": "/orders/{id}", "method": "GET"}]
 	WhiteList []PathEntry `json:"white_list,omitempty"`
 	// Responses that are sent in place of the upstream's.
+	// Example: [{"path": "/status", "method": "GET", "code": 200, "body": "{\"status\": \"ok\"}"}]
 	MockResponses []MockEntry `json:"mock_response,omitempty"`
 	// Largest request bodies.
+	// Example: [{"path": "/upload", "method": "POST", "size_limit": 1048576}]
 	SizeLimits []SizeEntry `json:"size_limits,omitempty"`
 	// GraphQL operations that paths stand for.
+	// Example: [{"method": "GET", "path": "/countries/{code}", "operation": "query ($code: ID!) { country(code: $code) { name } }", "variables": {"code": "$path.code"}}]
 	PersistedOperations []PersistedOperation `json:"persist_graphql,omitempty"`
 	// Rates that all clients share.
+	// Example: [{"path": "/search", "method": "GET", "rate": 10, "per": 1}]
 	RateLimits []PathRate `json:"rate_limit,omitempty"`
 	// Circuit breakers.
+	// Example: [{"path": "/pay", "method": "POST", "threshold_percent": 0.5, "samples": 20}]
 	CircuitBreakers []PathBreaker `json:"circuit_breakers,omitempty"`
 	// Times that the upstream may take.
+	// Example: [{"path": "/report", "method": "GET", "timeout": 20}]
 	HardTimeouts []PathTimeout `json:"hard_timeouts,omitempty"`
 	// Patterns of paths whose responses are cached.
+	// Example: ["/catalogue"]
 	Cache []string `json:"cache,omitempty"`
 	// Paths whose responses are cached, with settings of their own.
+	// Example: [{"path": "/catalogue/{id}", "timeout": 300}]
 	AdvancedCache []CachedPath `json:"advance_cache_config,omitempty"`
 	// Changes of request headers.
+	// Example: [{"path": "/orders", "add_headers": {"X-Source": "gateway"}, "delete_headers": ["X-Debug"]}]
 	RequestHeaders []HeaderRule `json:"transform_headers,omitempty"`
 	// Changes of response headers.
+	// Example: [{"path": "/orders", "delete_headers": ["Server"]}]
 	ResponseHeaders []HeaderRule `json:"transform_response_headers,omitempty"`
 	// Changes of the path and query.
+	// Example: [{"path": "/users/{id}", "method": "GET", "match_pattern": "^/users/(\\d+)$", "rewrite_to": "/v2/users/$1"}]
 	Rewrites []RewriteRule `json:"url_rewrites,omitempty"`
 	Unknown  Unknown       `json:"-"`
 }
@@ -50,8 +64,10 @@ type ExtendedPaths struct {
 // PathMatch says which calls an entry is for.
 type PathMatch struct {
 	// Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes.
+	// Example: "/users/{id}"
 	Path string `json:"path,omitempty"`
 	// Method, such as GET. Default: every method.
+	// Example: "GET"
 	Method string `json:"method,omitempty"`
 	// Whether letters of the path match in either case.
 	IgnoreCase bool `json:"ignore_case,omitempty"`
@@ -63,6 +79,7 @@ type PathMatch struct {
 type PathEntry struct {
 	PathMatch
 	// Older form: what is done, by method. At most one of method and method_actions is set.
+	// Example: {"GET": {"action": "reply", "code": 404, "data": "not here"}}
 	Actions map[string]PathAction `json:"method_actions,omitempty"`
 	Unknown Unknown               `json:"-"`
 }
@@ -70,12 +87,16 @@ type PathEntry struct {
 // PathAction is what an entry of the older form does with calls of one method.
 type PathAction struct {
 	// no_action, or reply to send a response. Default: no_action.
-	Action string `json:"action,omitempty"`
+	// Example: "reply"
+	Action string `json:"action,omitempty" oneof:"no_action reply"`
 	// Status of the response, 200 to 599. Default: 200.
+	// Example: 404
 	Code int `json:"code,omitempty"`
 	// Body of the response.
+	// Example: "{\"error\": \"not here\"}"
 	Data string `json:"data,omitempty"`
 	// Headers of the response.
+	// Example: {"Content-Type": "application/json"}
 	Headers map[string]string `json:"headers,omitempty"`
 	Unknown Unknown           `json:"-"`
 }
@@ -84,10 +105,13 @@ type PathAction struct {
 type MockEntry struct {
 	PathMatch
 	// Status of the response, 200 to 599. Default: 200.
+	// Example: 200
 	Code int `json:"code,omitempty"`
 	// Body of the response.
+	// Example: "{\"status\": \"ok\"}"
 	Body string `json:"body,omitempty"`
 	// Headers of the response. Default of Content-Type: application/json for JSON, else text/plain.
+	// Example: {"Content-Type": "application/json"}
 	Headers map[string]string `json:"headers,omitempty"`
 	Unknown Unknown           `json:"-"`
 }
@@ -96,6 +120,7 @@ type MockEntry struct {
 type SizeEntry struct {
 	PathMatch
 	// Largest body in bytes; 0 is no limit.
+	// Example: 1048576
 	Limit   int64   `json:"size_limit,omitempty"`
 	Unknown Unknown `json:"-"`
 }
@@ -104,8 +129,10 @@ type SizeEntry struct {
 type PathRate struct {
 	PathMatch
 	// Calls that are admitted per period; 0 and negative numbers limit nothing.
+	// Example: 10
 	Rate float64 `json:"rate,omitempty"`
 	// Length of the period in seconds, in whole milliseconds.
+	// Example: 1
 	Per     float64 `json:"per,omitempty"`
 	Unknown Unknown `json:"-"`
 }
@@ -121,6 +148,7 @@ type PathBreaker struct {
 type PathTimeout struct {
 	PathMatch
 	// Seconds from 0.001 to 86400.
+	// Example: 20
 	Timeout float64 `json:"timeout,omitempty"`
 	Unknown Unknown `json:"-"`
 }

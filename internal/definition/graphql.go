@@ -22,32 +22,45 @@ type GraphQL struct {
 	// Whether calls of the API are GraphQL operations.
 	Enabled bool `json:"enabled,omitempty"`
 	// proxyOnly: operations are checked and go to the upstream. executionEngine: they are checked and answered with what the data sources of engine have. subgraph: like proxyOnly, for an API that supergraphs use; it is internal unless internal is false. supergraph: operations are checked and answered with what the subgraphs of supergraph have. No other mode is supported.
-	ExecutionMode string `json:"execution_mode,omitempty"`
+	// Example: "proxyOnly"
+	ExecutionMode string `json:"execution_mode,omitempty" oneof:"proxyOnly executionEngine subgraph supergraph"`
 	// Version of the engine of comparable gateways, without effect.
+	// Example: "2"
 	Version string `json:"version,omitempty"`
 	// Schema that operations are checked against, in SDL. Filled in from the upstream if empty; from subgraph.sdl in the mode subgraph if that is set; composed in the mode supergraph.
+	// Example: "type Query { orders: [ID] }"
 	Schema string `json:"schema,omitempty"`
 	// Time of the last change of the schema (RFC 3339); filled in.
+	// Example: "2026-11-28T07:00:00Z"
 	LastSchemaUpdate string `json:"last_schema_update,omitempty"`
 
 	// Data sources of fields. Not supported: without effect.
+	// Example: []
 	TypeFieldConfigurations json.RawMessage `json:"type_field_configurations,omitempty"`
 	// Page for trying operations, served below the listen path if enabled is true: path begins with a slash. Default: /playground. Callers need the credential of the API to open it.
+	// Example: {"enabled": true, "path": "/playground"}
 	Playground json.RawMessage `json:"playground,omitempty" members:"enabled,path"`
 	// Data sources of a data graph (execution_mode executionEngine).
+	// Example: {"data_sources": [{"kind": "REST", "name": "orders", "root_fields": [{"type": "Query", "fields": ["orders"]}], "config": {"url": "http://orders.internal/ids"}}]}
 	Engine *GraphQLEngine `json:"engine,omitempty"`
 	// How operations go to the upstream.
+	// Example: {"request_headers": {"X-Source": "gateway"}}
 	Proxy *GraphQLProxy `json:"proxy,omitempty"`
 	// What the API is for supergraphs; in use in the mode subgraph only.
+	// Example: {"sdl": "type Query { orders: [ID] }"}
 	Subgraph *GraphQLSubgraph `json:"subgraph,omitempty"`
 	// What the API is composed of; in use in the mode supergraph only.
+	// Example: {"subgraphs": [{"name": "orders", "url": "http://orders.internal/graphql", "sdl": "type Query { orders: [ID] }"}]}
 	Supergraph *GraphQLSupergraph `json:"supergraph,omitempty"`
 	// Whether the schema may be read by operations.
+	// Example: {"disabled": true}
 	Introspection *GraphQLIntrospection `json:"introspection,omitempty"`
 
 	// Depth that is added for the operation itself: 0 or 1. Default: the gateway's setting graphql.depth_base, which is 1 by default.
-	DepthBase *int `json:"depth_base,omitempty"`
+	// Example: 0
+	DepthBase *int `json:"depth_base,omitempty" oneof:"0 1"`
 	// Operations in one batched call, 0 to 100. Default: 0, batches are refused.
+	// Example: 10
 	BatchMax int `json:"batch_max,omitempty"`
 	// Whether invalid operations are answered with 200 if the client takes application/json only.
 	LegacyJSON200 bool `json:"legacy_json_200,omitempty"`
@@ -55,12 +68,16 @@ type GraphQL struct {
 	Suggestions bool `json:"suggestions,omitempty"`
 
 	// Limits on operations of all clients.
+	// Example: {"max_depth": 8}
 	Limits *GraphQLLimits `json:"limits,omitempty"`
 	// How the cost of operations is computed.
+	// Example: {"list_size": 50}
 	Cost *GraphQLCost `json:"cost,omitempty"`
 	// Operations that clients name by their hash.
+	// Example: {"register": true}
 	TrustedDocuments *GraphQLTrustedDocuments `json:"trusted_documents,omitempty"`
 	// When the schema is fetched from the upstream.
+	// Example: {"interval": 3600}
 	SchemaSync *GraphQLSchemaSync `json:"schema_sync,omitempty"`
 	Unknown    Unknown            `json:"-"`
 }
@@ -69,20 +86,27 @@ type GraphQL struct {
 // and RequestHeadersRewrite may hold context variables.
 type GraphQLProxy struct {
 	// Headers of the introspection by the admin, at most 1000; never sent with calls.
+	// Example: {"Authorization": "{env:SCHEMA_TOKEN}"}
 	AuthHeaders map[string]string `json:"auth_headers,omitempty"`
 	// Headers that are added to calls, at most 1000; values may hold $svc_context and $svc_meta variables.
+	// Example: {"X-Client": "$svc_meta.client"}
 	RequestHeaders map[string]string `json:"request_headers,omitempty"`
 	// Rules for the client's headers, by header; in use with features.use_immutable_headers only.
+	// Example: {"X-Debug": {"value": "off", "remove": false}}
 	RequestHeadersRewrite map[string]*GraphQLHeaderRewrite `json:"request_headers_rewrite,omitempty"`
 	// Protocol of subscriptions: graphql-ws (default), graphql-transport-ws or sse.
-	SubscriptionType string `json:"subscription_type,omitempty"`
+	// Example: "graphql-transport-ws"
+	SubscriptionType string `json:"subscription_type,omitempty" oneof:"graphql-ws graphql-transport-ws sse"`
 	// Whether subscriptions by sse are sent with POST.
 	SSEUsePost bool `json:"sse_use_post,omitempty"`
 	// How subscriptions go to the upstream.
+	// Example: {"share": true, "reconnect": 5}
 	Subscriptions *GraphQLSubscriptions `json:"subscriptions,omitempty"`
 	// Switches of proxied calls.
+	// Example: {"use_immutable_headers": true}
 	Features *GraphQLProxyFeatures `json:"features,omitempty"`
 	// What is added to errors.
+	// Example: {"on_error_forwarding": true}
 	UseResponseExtensions *GraphQLResponseExtensions `json:"use_response_extensions,omitempty"`
 	Unknown               Unknown                    `json:"-"`
 }
@@ -91,6 +115,7 @@ type GraphQLProxy struct {
 // takes it away unless it has that value.
 type GraphQLHeaderRewrite struct {
 	// Value that the header is set to, or with remove the value that it must have to stay.
+	// Example: "off"
 	Value string `json:"value"`
 	// Whether the header is removed unless it has the value.
 	Remove  bool    `json:"remove"`
@@ -103,13 +128,16 @@ type GraphQLSubscriptions struct {
 	// Whether clients with the same operation, variables and forwarded headers share one subscription at the upstream; where that streams by sse, clients with GraphQL connections only. Each client gets the events from when it joined.
 	Share bool `json:"share,omitempty"`
 	// How often a subscription that an upstream has lost is begun again, 0 to 20, after 1, 2, 4 and at most 30 seconds. Events in between are lost. One that an upstream ends with 4401 or 4403 is not begun again. Default: 0, the client gets an error.
+	// Example: 5
 	Reconnect int `json:"reconnect,omitempty"`
 	// Headers of the client that handshakes with the upstream have, at most 1000. Default: all. Fewer let more clients share a connection.
+	// Example: ["Authorization"]
 	ForwardHeaders []string `json:"forward_headers,omitempty"`
 	// Whether each event counts as a call under the rate and the quota that the key has when the subscription begins.
 	CountEvents bool `json:"count_events,omitempty"`
 	// What happens to an event over a limit: drop, delay (until the rate allows it; over the quota the subscription ends) or end (the subscription ends with an error). Default: end.
-	AtLimit string  `json:"at_limit,omitempty"`
+	// Example: "drop"
+	AtLimit string  `json:"at_limit,omitempty" oneof:"drop delay end"`
 	Unknown Unknown `json:"-"`
 }
 
@@ -139,16 +167,22 @@ type GraphQLIntrospection struct {
 // gateway's own limit, which a larger number does not raise.
 type GraphQLLimits struct {
 	// Tokens of the document without comments. Default: the gateway's limit, which a larger number does not raise; so for all limits.
+	// Example: 5000
 	MaxTokens int `json:"max_tokens,omitempty"`
 	// Levels that the operation nests, as max_query_depth counts them.
+	// Example: 8
 	MaxDepth int `json:"max_depth,omitempty"`
 	// Aliases in the operation; fragments count where they are spread.
+	// Example: 20
 	MaxAliases int `json:"max_aliases,omitempty"`
 	// Fields of the outermost selection set.
+	// Example: 10
 	MaxRootFields int `json:"max_root_fields,omitempty"`
 	// Directives in the operation; fragments count where they are spread.
+	// Example: 20
 	MaxDirectives int `json:"max_directives,omitempty"`
 	// Fields of the operation, times the sizes of the lists that they are in.
+	// Example: 10000
 	MaxCost int64   `json:"max_cost,omitempty"`
 	Unknown Unknown `json:"-"`
 }
@@ -157,8 +191,10 @@ type GraphQLLimits struct {
 // worked out.
 type GraphQLCost struct {
 	// Length of lists without a size argument, at most 1000000. Default: the gateway's.
+	// Example: 50
 	ListSize int `json:"list_size,omitempty"`
 	// Names of arguments that give the length of a list, at most 100. Default: the gateway's.
+	// Example: ["first", "last"]
 	SizeArguments []string `json:"size_arguments,omitempty"`
 	Unknown       Unknown  `json:"-"`
 }
@@ -170,6 +206,7 @@ type GraphQLTrustedDocuments struct {
 	// Whether clients may add operations, as automatic persisted queries do.
 	Register bool `json:"register,omitempty"`
 	// Operations by the SHA-256 of their text in lower-case hexadecimal, at most 100,000.
+	// Example: {"09e5efea02c7bdfae5e8971ec12202e07e2f6540ee38a612ac63808be5b69fc0": "{ orders }"}
 	Documents map[string]string `json:"documents,omitempty"`
 	Unknown   Unknown           `json:"-"`
 }
@@ -177,6 +214,7 @@ type GraphQLTrustedDocuments struct {
 // GraphQLSchemaSync says when the admin fetches the schema anew.
 type GraphQLSchemaSync struct {
 	// Seconds between two fetches, at least 10. Default: 0, on demand.
+	// Example: 3600
 	Interval int64   `json:"interval,omitempty"`
 	Unknown  Unknown `json:"-"`
 }

@@ -13,12 +13,16 @@ const maxPersisted = 10_000 // operations of one version
 // PersistedOperation makes a GraphQL operation of calls of a path.
 type PersistedOperation struct {
 	// Method of the calls: GET, POST, PUT, PATCH or DELETE.
-	Method string `json:"method"`
+	// Example: "GET"
+	Method string `json:"method" oneof:"GET POST PUT PATCH DELETE"`
 	// Path below the listen path; "{name}" matches one segment.
+	// Example: "/countries/{code}"
 	Path string `json:"path"`
 	// GraphQL operation that goes to the upstream.
+	// Example: "query ($code: ID!) { country(code: $code) { name } }"
 	Operation string `json:"operation"`
 	// Variables as JSON; strings may hold $path.name, $svc_context and $svc_meta variables.
+	// Example: {"code": "$path.code"}
 	Variables map[string]json.RawMessage `json:"variables,omitempty"`
 	// Whether the entry is off.
 	Disabled bool    `json:"disabled,omitempty"`

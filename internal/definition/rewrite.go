@@ -21,10 +21,13 @@ const (
 type RewriteRule struct {
 	PathMatch
 	// Regular expression that is searched for in the path with the query, at most 4096 bytes and 31 groups.
+	// Example: "^/users/(\\d+)$"
 	Match string `json:"match_pattern,omitempty"`
 	// New path and query, or a URL of another host or API; $1 is the first group of match_pattern. May hold $svc_context and $svc_meta variables. At most 4096 bytes.
+	// Example: "/v2/users/$1"
 	To string `json:"rewrite_to,omitempty"`
 	// Other rewrites, at most 100; the first whose conditions are met counts.
+	// Example: [{"on": "any", "options": {"header_matches": {"X-Beta": {"match_rx": "^on$"}}}, "rewrite_to": "/beta/users/$1"}]
 	Triggers []RewriteTrigger `json:"triggers,omitempty"`
 	Unknown  Unknown          `json:"-"`
 }
@@ -32,10 +35,13 @@ type RewriteRule struct {
 // RewriteTrigger is another rewrite, for calls that meet its conditions.
 type RewriteTrigger struct {
 	// Whether all (default) or any of the conditions must be met.
-	On string `json:"on,omitempty"`
+	// Example: "any"
+	On string `json:"on,omitempty" oneof:"all any"`
 	// The conditions, at most 100.
+	// Example: {"header_matches": {"X-Beta": {"match_rx": "^on$"}}}
 	Options RewriteConditions `json:"options,omitzero"`
 	// New path and query, as rewrite_to of the rule.
+	// Example: "/beta/users/$1"
 	To      string  `json:"rewrite_to,omitempty"`
 	Unknown Unknown `json:"-"`
 }
@@ -43,16 +49,22 @@ type RewriteTrigger struct {
 // RewriteConditions are what a trigger looks at, by name.
 type RewriteConditions struct {
 	// Conditions on request headers.
+	// Example: {"X-Beta": {"match_rx": "^on$"}}
 	Headers map[string]RewriteCondition `json:"header_matches,omitempty"`
 	// Conditions on query parameters.
+	// Example: {"lang": {"match_rx": "^de"}}
 	Query map[string]RewriteCondition `json:"query_val_matches,omitempty"`
 	// Conditions that a segment of the path must meet; the name is for captures only.
+	// Example: {"user": {"match_rx": "^\\d+$"}}
 	Path map[string]RewriteCondition `json:"path_part_matches,omitempty"`
 	// Conditions on meta data of the key.
+	// Example: {"tenant": {"match_rx": "^acme$"}}
 	Meta map[string]RewriteCondition `json:"session_meta_matches,omitempty"`
 	// Conditions on context variables.
+	// Example: {"remote_addr": {"match_rx": "^10\\."}}
 	Context map[string]RewriteCondition `json:"request_context_matches,omitempty"`
 	// Conditions on the body. Not supported: must be empty.
+	// Example: {}
 	Payload json.RawMessage `json:"payload_matches,omitempty"`
 	Unknown Unknown         `json:"-"`
 }
@@ -60,6 +72,7 @@ type RewriteConditions struct {
 // RewriteCondition is what a value must be.
 type RewriteCondition struct {
 	// Regular expression that the value must match.
+	// Example: "^on$"
 	Match string `json:"match_rx,omitempty"`
 	// Whether the value must not match.
 	Reverse bool    `json:"reverse,omitempty"`

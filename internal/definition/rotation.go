@@ -5,8 +5,10 @@ import "slices"
 // A Credential is one key of a session that has had several.
 type Credential struct {
 	// Hash of the key.
+	// Example: "9f86d081884c7d65"
 	Hash string `json:"key_hash"`
 	// Unix seconds from which the key is not valid; 0 is no end.
+	// Example: 1795852800
 	Retires int64   `json:"retires,omitempty"`
 	Unknown Unknown `json:"-"`
 }

@@ -10,6 +10,7 @@ import (
 // GraphQLSubgraph is what an API is for supergraphs.
 type GraphQLSubgraph struct {
 	// Schema with the directives of federation, in SDL, as the field _service.sdl of the upstream returns it; filled in from there when the schema is fetched. Supergraphs that name the API take it over when they are saved.
+	// Example: "type Query { orders: [ID] }"
 	SDL     string  `json:"sdl,omitempty"`
 	Unknown Unknown `json:"-"`
 }
@@ -17,12 +18,16 @@ type GraphQLSubgraph struct {
 // GraphQLSupergraph is what a supergraph is composed of.
 type GraphQLSupergraph struct {
 	// Time of the last composition that changed merged_sdl (RFC 3339); filled in.
+	// Example: "2026-11-28T07:00:00Z"
 	UpdatedAt string `json:"updated_at,omitempty"`
 	// Services that the graph is composed of, 1 to 1000.
+	// Example: [{"name": "orders", "url": "http://orders.internal/graphql", "sdl": "type Query { orders: [ID] }"}]
 	Subgraphs []GraphQLMember `json:"subgraphs,omitempty"`
 	// Schema of clients in SDL; filled in when the API is saved.
+	// Example: "type Query { orders: [ID] }"
 	MergedSDL string `json:"merged_sdl,omitempty"`
 	// Headers of all requests to subgraphs, at most 1000. Those of a subgraph come before them.
+	// Example: {"X-Source": "gateway"}
 	GlobalHeaders map[string]string `json:"global_headers,omitempty"`
 	// Whether entities are fetched from subgraphs one by one.
 	DisableQueryBatching bool    `json:"disable_query_batching,omitempty"`
@@ -32,17 +37,23 @@ type GraphQLSupergraph struct {
 // GraphQLMember is a subgraph of a supergraph.
 type GraphQLMember struct {
 	// API of the same organisation that is the subgraph. Default: none, the subgraph is at url.
+	// Example: "orders"
 	APIID string `json:"api_id,omitempty"`
 	// Name in the composition, unique in the supergraph.
+	// Example: "orders"
 	Name string `json:"name,omitempty"`
 	// Address of the subgraph, or svc:// and an API. Default: svc:// and api_id.
+	// Example: "http://orders.internal/graphql"
 	URL string `json:"url,omitempty"`
 	// Schema with the directives of federation, in SDL. Filled in from the API of api_id if empty.
+	// Example: "type Query { orders: [ID] }"
 	SDL string `json:"sdl,omitempty"`
 	// Headers of requests to the subgraph, at most 1000.
+	// Example: {"X-Source": "gateway"}
 	Headers map[string]string `json:"headers,omitempty"`
 	// Protocol of subscriptions: graphql-ws (default), graphql-transport-ws or sse. An API behind svc:// streams them itself.
-	SubscriptionType string `json:"subscription_type,omitempty"`
+	// Example: "sse"
+	SubscriptionType string `json:"subscription_type,omitempty" oneof:"graphql-ws graphql-transport-ws sse"`
 	// Whether subscriptions by sse are sent with POST.
 	SSEUsePost bool    `json:"sse_use_post,omitempty"`
 	Unknown    Unknown `json:"-"`

@@ -16,8 +16,10 @@ const (
 type HeaderRule struct {
 	PathMatch
 	// Headers that are set, at most 1000; values of at most 8192 bytes may hold $svc_context and $svc_meta variables.
+	// Example: {"X-Source": "gateway"}
 	Add map[string]string `json:"add_headers,omitempty"`
 	// Headers that are removed, at most 1000.
+	// Example: ["X-Debug"]
 	Delete  []string `json:"delete_headers,omitempty"`
 	Unknown Unknown  `json:"-"`
 }

@@ -72,7 +72,7 @@ type memberReport struct {
 // add reports an unknown member, unless comparable gateways have it and it is harmless or
 // off.
 func (r *memberReport) add(m *object.UnknownMember) {
-	if isExtension(m.Name) || r.harmless[m.Form] {
+	if isExtension(m.Name) || m.Form == schemaMember || r.harmless[m.Form] {
 		return
 	}
 	use, classic := r.classic[m.Form]
@@ -104,6 +104,9 @@ func near(name string, known []string) string {
 	}
 	return ""
 }
+
+// schemaMember names the JSON Schema of a file, for editors.
+const schemaMember = "$schema"
 
 // isExtension reports whether a name is one that users give to members of their own.
 func isExtension(name string) bool {

@@ -130,3 +130,19 @@ func TestASwitchOfTheCallIsNoPartOfTheObject(t *testing.T) {
 		t.Errorf("%v, %q", err, api.UnknownMembers())
 	}
 }
+
+// Editors find the schema of a file by its member $schema; elsewhere the name is unknown.
+func TestTheSchemaOfAFileIsNoUnknownMember(t *testing.T) {
+	for text, want := range map[string]int{
+		`{"$schema": "./api.schema.json", "proxy": {"listen_path": "/a", "target_url": "http://b"}}`: 0,
+		`{"proxy": {"$schema": "a", "listen_path": "/a", "target_url": "http://b"}}`:                 1,
+	} {
+		a, err := ParseAPI([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.UnknownMembers(); len(got) != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}

@@ -15,8 +15,10 @@ import (
 // Target is an upstream for load balancing. In JSON it is an object, or a URL alone.
 type Target struct {
 	// URL of the upstream, http or https.
+	// Example: "http://a.internal:8080"
 	URL string `json:"url,omitempty" object:"short"`
 	// Share of the calls that go to the target, from 1 to 1000. Default: 1.
+	// Example: 3
 	Weight  int     `json:"weight,omitempty"`
 	Unknown Unknown `json:"-"`
 }
@@ -26,10 +28,13 @@ type Ejection struct {
 	// Whether targets that fail go on being called.
 	Disabled bool `json:"disabled,omitempty"`
 	// Failures in a row after which the target is left out, from 1 to 1000. Default: 5.
+	// Example: 3
 	Failures int `json:"failures,omitempty"`
 	// Seconds that the target is left out at first, from 0.1 to 3600; longer each time that it goes on failing. Default: 10.
+	// Example: 30
 	Seconds float64 `json:"seconds,omitempty"`
 	// Most seconds that the target is left out, from 0.1 to 86400. Default: 300.
+	// Example: 600
 	Longest float64 `json:"longest,omitempty"`
 	Unknown Unknown `json:"-"`
 }
@@ -37,16 +42,22 @@ type Ejection struct {
 // CheckSettings are the settings that both kinds of health check have.
 type CheckSettings struct {
 	// Method of the request, in upper case. Default: GET.
+	// Example: "HEAD"
 	Method string `json:"method,omitempty"`
 	// Headers of the request.
+	// Example: {"X-Check": "gateway"}
 	Headers map[string]string `json:"headers,omitempty"`
 	// Seconds between two checks, from 0.1 to 3600, varied by a fifth. Default: 10.
+	// Example: 5
 	Interval float64 `json:"interval,omitempty"`
 	// Good responses in a row after which a target is called again, from 1 to 100. Default: 2.
+	// Example: 3
 	Healthy int `json:"healthy,omitempty"`
 	// Bad responses in a row after which a target is not called, from 1 to 100. Default: 3.
+	// Example: 5
 	Unhealthy int `json:"unhealthy,omitempty"`
 	// Statuses of good responses. Default: 200 to 399.
+	// Example: [200, 204]
 	Expected []int `json:"expected,omitempty"`
 }
 
@@ -56,8 +67,10 @@ type HealthCheck struct {
 	// Whether no checks are made.
 	Disabled bool `json:"disabled,omitempty"`
 	// Path on the target, with a query if there is one, such as /health.
+	// Example: "/health"
 	Path string `json:"path,omitempty"`
 	// Seconds to wait for the response, from 0.01 to 60 and at most the interval. Default: 2.
+	// Example: 1.5
 	Timeout float64 `json:"timeout,omitempty"`
 	Unknown Unknown `json:"-"`
 }
@@ -68,8 +81,10 @@ type UptimeTests struct {
 	// Whether no checks are made.
 	Disabled bool `json:"disabled,omitempty"`
 	// The checks, at most 256.
+	// Example: [{"url": "http://orders.internal:8080/health", "interval": 5}]
 	List []UptimeCheck `json:"check_list,omitempty" object:"lenient"`
 	// Settings of comparable gateways.
+	// Example: {"service_discovery": {"use_discovery_service": false}}
 	Config  UptimeConfig `json:"config,omitzero"`
 	Unknown Unknown      `json:"-"`
 }
@@ -77,6 +92,7 @@ type UptimeTests struct {
 // UptimeConfig holds settings of comparable gateways.
 type UptimeConfig struct {
 	// Where targets are looked up.
+	// Example: {"use_discovery_service": false}
 	Discovery ServiceDiscovery `json:"service_discovery,omitzero"`
 	Unknown   Unknown          `json:"-"`
 }
@@ -93,16 +109,21 @@ type ServiceDiscovery struct {
 type UptimeCheck struct {
 	CheckSettings
 	// URL that is requested, http or https.
+	// Example: "http://orders.internal:8080/health"
 	URL string `json:"url,omitempty" object:"short"`
 	// Body of the request, in Base64.
+	// Example: "cGluZw=="
 	Body string `json:"body,omitempty"`
 	// Protocol of the check: http or https.
-	Protocol string `json:"protocol,omitempty"`
+	// Example: "https"
+	Protocol string `json:"protocol,omitempty" oneof:"http https"`
 	// Whether connections begin with a PROXY protocol header. Not supported: must be false.
 	Proxied bool `json:"enable_proxy_protocol,omitempty"`
 	// Commands of a TCP check. Not supported: must be empty.
+	// Example: []
 	Commands []json.RawMessage `json:"commands,omitempty"`
 	// Time to wait for the response, from 1 ms to 1 min: nanoseconds, or a text such as "500ms". Default: 2 seconds.
+	// Example: "500ms"
 	Timeout json.RawMessage `json:"timeout,omitempty"`
 	Unknown Unknown         `json:"-"`
 }
@@ -110,10 +131,13 @@ type UptimeCheck struct {
 // BreakerSettings are when a circuit breaker trips, and for how long.
 type BreakerSettings struct {
 	// Share of the calls of the last ten seconds that must fail, above 0 and up to 1.
+	// Example: 0.5
 	Threshold float64 `json:"threshold_percent,omitempty"`
 	// Calls that there must have been in these seconds, from 1 to 1000000.
+	// Example: 20
 	Samples int `json:"samples,omitempty"`
 	// Seconds that calls are refused, from 0.1 to 86400. Default: 60.
+	// Example: 30
 	Return float64 `json:"return_to_service_after,omitempty"`
 	// Whether all calls are made afterwards. Default: one call is made as a probe.
 	NoHalfOpen bool `json:"disable_half_open_state,omitempty"`

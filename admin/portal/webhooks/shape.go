@@ -17,30 +17,69 @@ import (
 // A Webhook is a URL that events are sent to. In a body only name, url and events are
 // used.
 type Webhook struct {
-	ID          string   `json:"id"`
-	Org         string   `json:"org_id"`
-	Developer   string   `json:"developer_id" doc:"whose it is; empty: the organisation's"`
-	Name        string   `json:"name"`
-	URL         string   `json:"url" doc:"where messages are posted to; https"`
-	Events      []string `json:"events" doc:"types of events; * is every one of the portal itself: those of streams are named"`
-	Enabled     bool     `json:"enabled"`
-	Disabled    *string  `json:"disabled_at,omitempty"`
-	DisabledFor string   `json:"disabled_for,omitempty" doc:"why it is not told any more"`
-	Failing     *string  `json:"failing_since,omitempty" doc:"nothing could be delivered since then"`
-	Missed      int64    `json:"missed_events,omitempty" doc:"events of streams that were not queued, as too much waited for it"`
-	MissedAt    *string  `json:"missed_at,omitempty" doc:"the last of them"`
-	FormerUntil *string  `json:"former_secret_until,omitempty" doc:"until then messages are signed with the former secret, too"`
-	Created     string   `json:"date_created"`
-	Updated     string   `json:"date_updated"`
+	// Id of the webhook; filled in.
+	// Example: "5d1c7f0e2a"
+	ID string `json:"id"`
+	// Id of the organisation; filled in.
+	// Example: "acme"
+	Org string `json:"org_id"`
+	// Id of the developer whose webhook it is; filled in. Empty for those of the organisation.
+	// Example: "5d1c7f0e2a"
+	Developer string `json:"developer_id"`
+	// Name for people, at most 200 bytes.
+	// Example: "Deliveries"
+	Name string `json:"name"`
+	// URL that messages are posted to, https; at most 2048 bytes.
+	// Example: "https://hooks.example/portal"
+	URL string `json:"url"`
+	// Types of events. * is every event of the portal itself; those of streams are named.
+	// Example: ["key_event.created"]
+	Events []string `json:"events"`
+	// Whether messages are sent; changed by the calls enable and disable.
+	Enabled bool `json:"enabled"`
+	// Time at which it was disabled (RFC 3339); filled in.
+	// Example: "2026-11-28T07:00:00Z"
+	Disabled *string `json:"disabled_at,omitempty"`
+	// Reason for which it was disabled; filled in.
+	// Example: "nothing could be delivered for 5 days"
+	DisabledFor string `json:"disabled_for,omitempty"`
+	// Time since which no message could be delivered (RFC 3339); filled in.
+	// Example: "2026-11-28T07:00:00Z"
+	Failing *string `json:"failing_since,omitempty"`
+	// Events of streams that were not queued, because too many waited for it; filled in.
+	// Example: 3
+	Missed int64 `json:"missed_events,omitempty"`
+	// Time of the last of missed_events (RFC 3339); filled in.
+	// Example: "2026-11-28T07:00:00Z"
+	MissedAt *string `json:"missed_at,omitempty"`
+	// Time until which messages are signed with the former secret as well (RFC 3339); filled in.
+	// Example: "2026-11-28T07:00:00Z"
+	FormerUntil *string `json:"former_secret_until,omitempty"`
+	// Time at which it was made (RFC 3339); filled in.
+	// Example: "2026-11-28T07:00:00Z"
+	Created string `json:"date_created"`
+	// Time of the last change (RFC 3339); filled in.
+	// Example: "2026-11-28T07:00:00Z"
+	Updated string `json:"date_updated"`
 }
 
 // Wanted is the body of a call that creates a webhook.
 type Wanted struct {
-	Name      string   `json:"name"`
-	URL       string   `json:"url"`
-	Events    []string `json:"events"`
-	Secret    string   `json:"secret,omitempty" doc:"whsec_ and 24 to 64 bytes in base64; left out: one is made and shown this once"`
-	Developer string   `json:"developer_id,omitempty" doc:"whose it is to be; left out: the organisation's"`
+	// Name for people, at most 200 bytes.
+	// Example: "Deliveries"
+	Name string `json:"name"`
+	// URL that messages are posted to, https; at most 2048 bytes.
+	// Example: "https://hooks.example/portal"
+	URL string `json:"url"`
+	// Types of events. * is every event of the portal itself; those of streams are named.
+	// Example: ["key_event.created"]
+	Events []string `json:"events"`
+	// whsec_ and 24 to 64 bytes in Base64. Default: a secret is made, and shown in the answer only.
+	// Example: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	Secret string `json:"secret,omitempty"`
+	// Id of the developer whose webhook it is to be. Default: the webhook is the organisation's.
+	// Example: "5d1c7f0e2a"
+	Developer string `json:"developer_id,omitempty"`
 }
 
 // Rotation is the body of a call that replaces the secret.

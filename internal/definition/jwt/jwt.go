@@ -21,33 +21,46 @@ import (
 // Settings are the members of an API definition that concern tokens.
 type Settings struct {
 	// Algorithm family of tokens: hmac, rsa, ecdsa or eddsa. Default with key sets: that of the key.
-	Method string `json:"jwt_signing_method,omitempty"`
+	// Example: "rsa"
+	Method string `json:"jwt_signing_method,omitempty" oneof:"hmac rsa ecdsa eddsa"`
 	// Base64 of a PEM public key, of a secret of at least 32 bytes, or of the URL of a key set; a PEM key or a URL may be given as it is. Default: keys have secrets of their own (jwt_data.secret).
+	// Example: "https://login.example/.well-known/jwks.json"
 	Source string `json:"jwt_source,omitempty"`
 	// URLs of key sets, at most 20, in place of jwt_source.
+	// Example: [{"url": "https://login.example/.well-known/jwks.json", "issuer": "https://login.example"}]
 	KeySets []Set `json:"jwt_jwks_uris,omitempty"`
 
 	// Claim that names the client. Default: sub.
+	// Example: "sub"
 	IdentityField string `json:"jwt_identity_base_field,omitempty"`
 	// Claim that names a policy, or several.
+	// Example: "plan"
 	PolicyField string `json:"jwt_policy_field_name,omitempty"`
 	// Policies of tokens that name none, at most 1000.
+	// Example: ["free"]
 	DefaultPolicies []string `json:"jwt_default_policies,omitempty"`
 	// Claim with scopes, as a list or separated by spaces. Default: scope.
+	// Example: "scope"
 	ScopeField string `json:"jwt_scope_claim_name,omitempty"`
 	// Policy of each scope, at most 1000.
+	// Example: {"orders:read": "readers"}
 	ScopePolicies map[string]string `json:"jwt_scope_to_policy_mapping,omitempty"`
 
 	// Issuers of which iss must be one, at most 1000. Default: any.
+	// Example: ["https://login.example"]
 	Issuers []string `json:"jwt_allowed_issuers,omitempty"`
 	// Audiences of which aud must have one, at most 1000. Default: any.
+	// Example: ["orders"]
 	Audiences []string `json:"jwt_allowed_audiences,omitempty"`
 
 	// Seconds that iat may be in the future, at most 86400.
+	// Example: 30
 	IssuedAtSkew int64 `json:"jwt_issued_at_validation_skew,omitempty"`
 	// Seconds that a token is accepted after exp, at most 86400.
+	// Example: 30
 	ExpiresAtSkew int64 `json:"jwt_expires_at_validation_skew,omitempty"`
 	// Seconds that a token is accepted before nbf, at most 86400.
+	// Example: 30
 	NotBeforeSkew int64 `json:"jwt_not_before_validation_skew,omitempty"`
 	// Whether iat is not checked.
 	AnyIssuedAt bool `json:"jwt_disable_issued_at_validation,omitempty"`
@@ -65,8 +78,10 @@ type Settings struct {
 // A Set is where an issuer publishes its keys (RFC 7517).
 type Set struct {
 	// URL of the key set (RFC 7517), http or https.
+	// Example: "https://login.example/.well-known/jwks.json"
 	URL string `json:"url"`
 	// Issuer whose tokens the keys verify, as in iss; others are refused. Needed with several key sets.
+	// Example: "https://login.example"
 	Issuer  string         `json:"issuer,omitempty"`
 	Unknown object.Unknown `json:"-"`
 }

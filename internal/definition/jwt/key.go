@@ -14,6 +14,7 @@ const maxSecret = 16 << 10
 // jwt_source.
 type Key struct {
 	// Secret of at least 32 bytes that is shared with the client, or the client's public key in PEM; never returned.
+	// Example: "a secret of at least 32 bytes, shared with the client"
 	Secret  string         `json:"secret"`
 	Unknown object.Unknown `json:"-"`
 }
