@@ -142,6 +142,32 @@ func TestHelp(t *testing.T) {
 	golden.Equal(t, "help.golden", all.String())
 }
 
+// The reference and the schemas need no configuration and no server.
+func TestDefinitionsAreLookedUp(t *testing.T) {
+	for line, wants := range map[string][]string{
+		"definition reference proxy.ejection.seconds":             {"exit 0", "number (seconds)", "0.1 to 3600", "first release", "example  30"},
+		"definition reference PROXY.target_list.url":              {"exit 0", "proxy.target_list[].url of api"},
+		"definition reference policy":                             {"exit 0", "KIND", "quota_renewal_calendar", "hour, day, week, month"},
+		"definition reference portal entry.auth_type -o json":     {"exit 0", `"path": "entry.auth_type"`, `"range": "authToken, basic, oauth"`},
+		"definition reference key monitor.trigger_limits -o yaml": {"exit 0", `path: "monitor.trigger_limits"`, `unit: "percent"`},
+		"definition reference api CORS --markdown":                {"exit 0", "| `CORS.max_age` | integer (seconds) |"},
+		"definition reference proxy.target_ulr":                   {"exit 2", "did you mean proxy.target_url?"},
+		"definition reference target_url":                         {"exit 2", "there is proxy.target_url"},
+		"definition reference apis proxy":                         {"exit 2", `"apis" is no kind of object; want api, policy, key, portal`},
+		"schema policy":                                           {"exit 0", "https://json-schema.org/draft/2020-12/schema", `"throttle_retry_limit"`},
+		"schema key --strict":                                     {"exit 0", `"additionalProperties": false`},
+		"schema portal":                                           {"exit 2", "want api, policy, key"},
+		"schema":                                                  {"exit 2", "want one kind: api, policy or key"},
+	} {
+		got := run(line, nil, nil)
+		for _, want := range wants {
+			if !strings.Contains(got, want) {
+				t.Errorf("%q lacks %q:\n%.400s", line, want, got)
+			}
+		}
+	}
+}
+
 func TestConfigIsPrintedInEveryForm(t *testing.T) {
 	env := []string{"SLUICE_SECRET=hunter2-hunter2-hunter2", "SLUICE_GATEWAY_LISTEN=:9"}
 	var all strings.Builder

@@ -45,7 +45,7 @@ API definitions.`,
 	shell.Must(root.MarkPersistentFlagFilename("config", "yaml", "yml"))
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(s.upCommand(), s.gatewayCommand(), s.adminCommand(), s.migrateCommand(),
-		s.validateCommand(), s.explainCommand(), s.keyCommand(), s.configCommand(), s.applyCommand(), s.diffCommand(), s.replayCommand(), s.exportCommand(), s.importCommand(), s.doctorCommand(), s.topCommand(), s.objectCommand(&apiKind), s.objectCommand(&policyKind), s.versionCommand())
+		s.validateCommand(), s.explainCommand(), s.keyCommand(), s.configCommand(), s.definitionCommand(), s.schemaCommand(), s.applyCommand(), s.diffCommand(), s.replayCommand(), s.exportCommand(), s.importCommand(), s.doctorCommand(), s.topCommand(), s.objectCommand(&apiKind), s.objectCommand(&policyKind), s.versionCommand())
 	root.AddCommand(secretsCommand(s.Shell, s.process.Commands.RotateSecrets, databaseURL))
 	root.AddCommand(s.backupCommand(), s.restoreCommand())
 	root.AddCommand(portalCommands(s.Shell)...)
