@@ -4186,51 +4186,127 @@ export interface components {
         API: {
             /** @description Web pages that may call the API from a browser. */
             CORS?: components["schemas"]["CORS"];
-            /** @description Older name of skipQuotaReset. */
+            /**
+             * @description Older name of skipQuotaReset.
+             * @default false
+             * @example true
+             */
             DontSetQuotasOnCreate?: boolean;
-            /** @description Whether the API is in service. Default: true. */
+            /**
+             * @description Whether the API is in service. Default: true.
+             * @default true
+             * @example false
+             */
             active?: boolean;
-            /** @description Addresses and networks, such as 192.0.2.7 and 2001:db8::/32, that may call; at most 100,000. */
+            /**
+             * @description Addresses and networks, such as 192.0.2.7 and 2001:db8::/32, that may call; at most 100,000.
+             * @example [
+             *       "192.0.2.7",
+             *       "2001:db8::/32"
+             *     ]
+             */
             allowed_ips?: string[] | null;
-            /** @description Id of the API: at most 128 letters, digits, "-", "_" and ".". Generated if empty. */
+            /**
+             * @description Id of the API: at most 128 letters, digits, "-", "_" and ".". Generated if empty.
+             * @example orders
+             */
             api_id?: string;
             /** @description Older form of auth_configs.authToken, used if that is absent. */
             auth?: components["schemas"]["Auth"];
-            /** @description Where credentials are found, by kind: authToken, basic, jwt or oauth. */
+            /**
+             * @description Where credentials are found, by kind: authToken, basic, jwt or oauth.
+             * @example {
+             *       "authToken": {
+             *         "auth_header_name": "X-Api-Key"
+             *       }
+             *     }
+             */
             auth_configs?: {
                 [key: string]: components["schemas"]["Auth"];
             };
-            /** @description Auth mode whose session counts where several are on: auth_token, basic_auth_user, jwt_claim or oauth_key. Default: the last one that is on. */
+            /**
+             * @description Auth mode whose session counts where several are on: auth_token, basic_auth_user, jwt_claim or oauth_key. Default: the last one that is on.
+             * @example auth_token
+             */
             base_identity_provided_by?: string;
             /** @description Settings of basic authentication. */
             basic_auth?: components["schemas"]["BasicAuthSettings"];
-            /** @description Addresses and networks that may not call; at most 100,000. */
+            /**
+             * @description Addresses and networks that may not call; at most 100,000.
+             * @example [
+             *       "198.51.100.0/24"
+             *     ]
+             */
             blacklisted_ips?: string[] | null;
             /** @description Cache of responses. */
             cache_options?: components["schemas"]["CacheOptions"];
-            /** @description Certificates of clients that are accepted with use_mutual_tls_auth: ids or, on gateways without an admin, PEM files. */
+            /**
+             * @description Certificates of clients that are accepted with use_mutual_tls_auth: ids or, on gateways without an admin, PEM files.
+             * @example [
+             *       "/etc/sluice/partner.pem"
+             *     ]
+             */
             client_certificates?: string[] | null;
             /** @description How requests choose a version. */
             definition?: components["schemas"]["VersionSelector"];
-            /** @description Whether calls are not counted against quotas. */
+            /**
+             * @description Whether calls are not counted against quotas.
+             * @default false
+             * @example true
+             */
             disable_quota?: boolean;
-            /** @description Whether no rate limits apply. */
+            /**
+             * @description Whether no rate limits apply.
+             * @default false
+             * @example true
+             */
             disable_rate_limit?: boolean;
-            /** @description Whether {secret:…}, {env:…} and {file:…} are literal text and no references to secrets. */
+            /**
+             * @description Whether {secret:…}, {env:…} and {file:…} are literal text and no references to secrets.
+             * @default false
+             * @example true
+             */
             disable_secret_references?: boolean;
-            /** @description Host name that requests must have in Host, without a port and in any case. Default: every host. */
+            /**
+             * @description Host name that requests must have in Host, without a port and in any case. Default: every host.
+             * @example api.example.com
+             */
             domain?: string;
-            /** @description Older name of skipQuotaReset. */
+            /**
+             * @description Older name of skipQuotaReset.
+             * @default false
+             * @example true
+             */
             dont_set_quota_on_create?: boolean;
-            /** @description Whether $svc_context variables are replaced in headers, rewrites and bodies. */
+            /**
+             * @description Whether $svc_context variables are replaced in headers, rewrites and bodies.
+             * @default false
+             * @example true
+             */
             enable_context_vars?: boolean;
-            /** @description Whether blacklisted_ips may not call. */
+            /**
+             * @description Whether blacklisted_ips may not call.
+             * @default false
+             * @example true
+             */
             enable_ip_blacklisting?: boolean;
-            /** @description Whether only allowed_ips may call. */
+            /**
+             * @description Whether only allowed_ips may call.
+             * @default false
+             * @example true
+             */
             enable_ip_whitelisting?: boolean;
-            /** @description Whether clients authenticate with a JSON Web Token (RFC 7519). */
+            /**
+             * @description Whether clients authenticate with a JSON Web Token (RFC 7519).
+             * @default false
+             * @example true
+             */
             enable_jwt?: boolean;
-            /** @description Whether requests are signed by HMAC. Not supported: must be false. */
+            /**
+             * @description Whether requests are signed by HMAC. Not supported: must be false.
+             * @default false
+             * @example false
+             */
             enable_signature_checking?: boolean;
             /** @description What is done when events happen. */
             event_handlers?: components["schemas"]["EventHandlers"];
@@ -4238,139 +4314,373 @@ export interface components {
             global_rate_limit?: components["schemas"]["RateLimit"];
             /** @description Settings that make the API a GraphQL API. */
             graphql?: components["schemas"]["GraphQL"];
-            /** @description Whether clients cannot reach the API. Other APIs still can, by svc:// targets. */
+            /**
+             * @description Whether clients cannot reach the API. Other APIs still can, by svc:// targets.
+             * @default false
+             * @example true
+             */
             internal?: boolean;
-            /** @description Audiences of which aud must have one, at most 1000. Default: any. */
+            /**
+             * @description Audiences of which aud must have one, at most 1000. Default: any.
+             * @example [
+             *       "orders"
+             *     ]
+             */
             jwt_allowed_audiences?: string[] | null;
-            /** @description Issuers of which iss must be one, at most 1000. Default: any. */
+            /**
+             * @description Issuers of which iss must be one, at most 1000. Default: any.
+             * @example [
+             *       "https://login.example"
+             *     ]
+             */
             jwt_allowed_issuers?: string[] | null;
-            /** @description Policies of tokens that name none, at most 1000. */
+            /**
+             * @description Policies of tokens that name none, at most 1000.
+             * @example [
+             *       "free"
+             *     ]
+             */
             jwt_default_policies?: string[] | null;
-            /** @description Whether exp is not checked. */
+            /**
+             * @description Whether exp is not checked.
+             * @default false
+             * @example true
+             */
             jwt_disable_expires_at_validation?: boolean;
-            /** @description Whether iat is not checked. */
+            /**
+             * @description Whether iat is not checked.
+             * @default false
+             * @example true
+             */
             jwt_disable_issued_at_validation?: boolean;
-            /** @description Whether nbf is not checked. */
+            /**
+             * @description Whether nbf is not checked.
+             * @default false
+             * @example true
+             */
             jwt_disable_not_before_validation?: boolean;
             /**
              * Format: int64
              * @description Seconds that a token is accepted after exp, at most 86400.
+             * @default 0
+             * @example 30
              */
             jwt_expires_at_validation_skew?: number;
-            /** @description Claim that names the client. Default: sub. */
+            /**
+             * @description Claim that names the client. Default: sub.
+             * @default sub
+             * @example sub
+             */
             jwt_identity_base_field?: string;
             /**
              * Format: int64
              * @description Seconds that iat may be in the future, at most 86400.
+             * @default 0
+             * @example 30
              */
             jwt_issued_at_validation_skew?: number;
-            /** @description URLs of key sets, at most 20, in place of jwt_source. */
+            /**
+             * @description URLs of key sets, at most 20, in place of jwt_source.
+             * @example [
+             *       {
+             *         "url": "https://login.example/.well-known/jwks.json",
+             *         "issuer": "https://login.example"
+             *       }
+             *     ]
+             */
             jwt_jwks_uris?: components["schemas"]["Set"][] | null;
             /**
              * Format: int64
              * @description Seconds that a token is accepted before nbf, at most 86400.
+             * @default 0
+             * @example 30
              */
             jwt_not_before_validation_skew?: number;
-            /** @description Claim that names a policy, or several. */
+            /**
+             * @description Claim that names a policy, or several.
+             * @example plan
+             */
             jwt_policy_field_name?: string;
-            /** @description Whether a token without exp is refused. */
+            /**
+             * @description Whether a token without exp is refused.
+             * @default false
+             * @example true
+             */
             jwt_require_expires_at?: boolean;
-            /** @description Claim with scopes, as a list or separated by spaces. Default: scope. */
+            /**
+             * @description Claim with scopes, as a list or separated by spaces. Default: scope.
+             * @default scope
+             * @example scope
+             */
             jwt_scope_claim_name?: string;
-            /** @description Policy of each scope, at most 1000. */
+            /**
+             * @description Policy of each scope, at most 1000.
+             * @example {
+             *       "orders:read": "readers"
+             *     }
+             */
             jwt_scope_to_policy_mapping?: {
                 [key: string]: string;
             };
-            /** @description Algorithm family of tokens: hmac, rsa, ecdsa or eddsa. Default with key sets: that of the key. */
+            /**
+             * @description Algorithm family of tokens: hmac, rsa, ecdsa or eddsa. Default with key sets: that of the key.
+             * @example rsa
+             */
             jwt_signing_method?: string;
-            /** @description Whether jwt_identity_base_field names the key in place of the token's key id; without effect with jwt_source or jwt_jwks_uris. */
+            /**
+             * @description Whether jwt_identity_base_field names the key in place of the token's key id; without effect with jwt_source or jwt_jwks_uris.
+             * @default false
+             * @example true
+             */
             jwt_skip_kid?: boolean;
-            /** @description Base64 of a PEM public key, of a secret of at least 32 bytes, or of the URL of a key set; a PEM key or a URL may be given as it is. Default: keys have secrets of their own (jwt_data.secret). */
+            /**
+             * @description Base64 of a PEM public key, of a secret of at least 32 bytes, or of the URL of a key set; a PEM key or a URL may be given as it is. Default: keys have secrets of their own (jwt_data.secret).
+             * @example https://login.example/.well-known/jwks.json
+             */
             jwt_source?: string;
-            /** @description Name for people, at most 1024 bytes. */
+            /**
+             * @description Name for people, at most 1024 bytes.
+             * @example Orders
+             */
             name?: string;
-            /** @description Id of the organisation that owns the API. */
+            /**
+             * @description Id of the organisation that owns the API.
+             * @example acme
+             */
             org_id?: string;
             /** @description Which requests the API takes, and where they go. */
             proxy?: components["schemas"]["Proxy"];
-            /** @description Older name of disable_quota. */
+            /**
+             * @description Older name of disable_quota.
+             * @default false
+             * @example true
+             */
             skipQuota?: boolean;
-            /** @description Whether a key keeps its used quota when it is created again or updated. */
+            /**
+             * @description Whether a key keeps its used quota when it is created again or updated.
+             * @default false
+             * @example true
+             */
             skipQuotaReset?: boolean;
-            /** @description Whether credentials are removed from requests before they go to the upstream. */
+            /**
+             * @description Whether credentials are removed from requests before they go to the upstream.
+             * @default false
+             * @example true
+             */
             strip_auth_data?: boolean;
-            /** @description Segments of gateways: those that have one of these in gateway.tags serve the API. Default: all gateways. */
+            /**
+             * @description Segments of gateways: those that have one of these in gateway.tags serve the API. Default: all gateways.
+             * @example [
+             *       "eu-west"
+             *     ]
+             */
             tags?: string[] | null;
-            /** @description Client certificates for upstreams: id or PEM file, by "host", "host:port" or "*". */
+            /**
+             * @description Client certificates for upstreams: id or PEM file, by "host", "host:port" or "*".
+             * @example {
+             *       "*.internal": "/etc/sluice/client.pem"
+             *     }
+             */
             upstream_certificates?: {
                 [key: string]: string;
             };
             /** @description Health checks of addresses. */
             uptime_tests?: components["schemas"]["UptimeTests"];
-            /** @description Whether clients authenticate with a user name and password (RFC 7617). */
+            /**
+             * @description Whether clients authenticate with a user name and password (RFC 7617).
+             * @default false
+             * @example true
+             */
             use_basic_auth?: boolean;
-            /** @description Whether clients need no credential. */
+            /**
+             * @description Whether clients need no credential.
+             * @default false
+             * @example true
+             */
             use_keyless?: boolean;
-            /** @description Whether clients must present one of client_certificates. */
+            /**
+             * @description Whether clients must present one of client_certificates.
+             * @default false
+             * @example true
+             */
             use_mutual_tls_auth?: boolean;
-            /** @description Whether clients authenticate with an OAuth 2.0 access token that the portal issued. */
+            /**
+             * @description Whether clients authenticate with an OAuth 2.0 access token that the portal issued.
+             * @default false
+             * @example true
+             */
             use_oauth2?: boolean;
-            /** @description Whether clients authenticate with a key. Default: true if no other mode is on. */
+            /**
+             * @description Whether clients authenticate with a key. Default: true if no other mode is on.
+             * @default false
+             * @example true
+             */
             use_standard_auth?: boolean;
             /** @description Versions of the API. Default: one version without rules of its own. */
             version_data?: components["schemas"]["VersionData"];
-            /** @description Event streams: the object {"streams": {name: stream}}. An API with streams serves their paths alone, and its proxy.target_url may be empty. */
+            /**
+             * @description Event streams: the object {"streams": {name: stream}}. An API with streams serves their paths alone, and its proxy.target_url may be empty.
+             * @example {
+             *       "streams": {
+             *         "orders": {
+             *           "input": {
+             *             "http_server": {
+             *               "path": "/in"
+             *             }
+             *           },
+             *           "output": {
+             *             "http_server": {
+             *               "stream_path": "/out"
+             *             }
+             *           }
+             *         }
+             *       }
+             *     }
+             */
             "x-svc-streaming"?: unknown;
         } & {
             [key: string]: unknown;
         };
         APIBreaker: {
-            /** @description Whether all calls are made afterwards. Default: one call is made as a probe. */
+            /**
+             * @description Whether all calls are made afterwards. Default: one call is made as a probe.
+             * @default false
+             * @example true
+             */
             disable_half_open_state?: boolean;
-            /** @description Whether the breaker is off. */
+            /**
+             * @description Whether the breaker is off.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
             /**
              * Format: double
              * @description Seconds that calls are refused, from 0.1 to 86400. Default: 60.
+             * @default 60
+             * @example 30
              */
             return_to_service_after?: number;
             /**
              * Format: int64
              * @description Calls that there must have been in these seconds, from 1 to 1000000.
+             * @default 0
+             * @example 20
              */
             samples?: number;
             /**
              * Format: double
              * @description Share of the calls of the last ten seconds that must fail, above 0 and up to 1.
+             * @default 0
+             * @example 0.5
              */
             threshold_percent?: number;
         } & {
             [key: string]: unknown;
         };
         Access: {
-            /** @description Older member, without effect. */
+            /**
+             * @description Older member, without effect.
+             * @example
+             */
             allowance_scope?: string;
-            /** @description GraphQL fields that alone may be selected. */
+            /**
+             * @description GraphQL fields that alone may be selected.
+             * @example [
+             *       {
+             *         "name": "Query",
+             *         "fields": [
+             *           "orders"
+             *         ]
+             *       }
+             *     ]
+             */
             allowed_types?: components["schemas"]["TypeFields"][] | null;
-            /** @description Paths and methods that may be called, at most 1000. Default: every path. */
+            /**
+             * @description Paths and methods that may be called, at most 1000. Default: every path.
+             * @example [
+             *       {
+             *         "url": "^/orders/\\d+$",
+             *         "methods": [
+             *           "GET"
+             *         ]
+             *       }
+             *     ]
+             */
             allowed_urls?: components["schemas"]["AllowedURL"][] | null;
-            /** @description Id of the API. Default: the name of the entry. */
+            /**
+             * @description Id of the API. Default: the name of the entry.
+             * @example orders
+             */
             api_id?: string;
-            /** @description Name of the API, for people. */
+            /**
+             * @description Name of the API, for people.
+             * @example Orders
+             */
             api_name?: string;
-            /** @description Whether __schema and __type may not be selected. */
+            /**
+             * @description Whether __schema and __type may not be selected.
+             * @default false
+             * @example true
+             */
             disable_introspection?: boolean;
-            /** @description Rates of single paths, at most 10,000. */
+            /**
+             * @description Rates of single paths, at most 10,000.
+             * @example [
+             *       {
+             *         "path": "/search",
+             *         "methods": [
+             *           {
+             *             "name": "GET",
+             *             "limit": {
+             *               "rate": 5,
+             *               "per": 1
+             *             }
+             *           }
+             *         ]
+             *       }
+             *     ]
+             */
             endpoints?: components["schemas"]["Endpoint"][] | null;
-            /** @description Limits of single GraphQL fields. */
+            /**
+             * @description Limits of single GraphQL fields.
+             * @example [
+             *       {
+             *         "type_name": "Query",
+             *         "field_name": "orders",
+             *         "limits": {
+             *           "max_query_depth": 3
+             *         }
+             *       }
+             *     ]
+             */
             field_access_rights?: components["schemas"]["FieldAccess"][] | null;
             /** @description Limits of this API. Default, group by group: those of the key or policy. */
             limit?: components["schemas"]["AccessLimit"];
-            /** @description GraphQL fields that may not be selected. */
+            /**
+             * @description GraphQL fields that may not be selected.
+             * @example [
+             *       {
+             *         "name": "User",
+             *         "fields": [
+             *           "email"
+             *         ]
+             *       }
+             *     ]
+             */
             restricted_types?: components["schemas"]["TypeFields"][] | null;
-            /** @description Whether only GraphQL operations that the API stores may be run. */
+            /**
+             * @description Whether only GraphQL operations that the API stores may be run.
+             * @default false
+             * @example true
+             */
             trusted_documents_only?: boolean;
-            /** @description Versions that may be called; without effect on an API without versions. Default: all versions. */
+            /**
+             * @description Versions that may be called; without effect on an API without versions. Default: all versions.
+             * @example [
+             *       "v1"
+             *     ]
+             */
             versions?: string[] | null;
         } & {
             [key: string]: unknown;
@@ -4379,77 +4689,116 @@ export interface components {
             /**
              * Format: int64
              * @description Aliases in a GraphQL operation; fragments count where they are spread.
+             * @default 0
+             * @example 20
              */
             max_query_aliases?: number;
             /**
              * Format: int64
              * @description Fields of a GraphQL operation, times the sizes of the lists that they are in.
+             * @default 0
+             * @example 10000
              */
             max_query_cost?: number;
             /**
              * Format: int64
              * @description Levels that a GraphQL operation may nest.
+             * @default 0
+             * @example 8
              */
             max_query_depth?: number;
             /**
              * Format: int64
              * @description Directives in a GraphQL operation; fragments count where they are spread.
+             * @default 0
+             * @example 20
              */
             max_query_directives?: number;
             /**
              * Format: int64
              * @description Fields of the outermost selection set of a GraphQL operation.
+             * @default 0
+             * @example 10
              */
             max_query_root_fields?: number;
             /**
              * Format: int64
              * @description Tokens of a GraphQL document.
+             * @default 0
+             * @example 5000
              */
             max_query_tokens?: number;
             /**
              * Format: double
              * @description Length of the period of rate in seconds, in whole milliseconds.
+             * @default 0
+             * @example 60
              */
             per?: number;
             /**
              * Format: int64
              * @description Calls per period of the quota, at most 9007199254740991.
+             * @default 0
+             * @example 100000
              */
             quota_max?: number;
             /**
              * Format: int64
              * @description Calls that are left of the quota; filled in.
+             * @default 0
+             * @example 400
              */
             quota_remaining?: number;
-            /** @description Period of the calendar at whose beginning the quota renews: hour, day, week (from Monday) or month. Default: quota_renewal_rate counts. */
+            /**
+             * @description Period of the calendar at whose beginning the quota renews: hour, day, week (from Monday) or month. Default: quota_renewal_rate counts.
+             * @example month
+             */
             quota_renewal_calendar?: string;
             /**
              * Format: int64
              * @description Seconds after which the quota renews; 0 never renews.
+             * @default 0
+             * @example 86400
              */
             quota_renewal_rate?: number;
-            /** @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC. */
+            /**
+             * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
+             * @default UTC
+             * @example Europe/Vienna
+             */
             quota_renewal_zone?: string;
             /**
              * Format: int64
              * @description Unix seconds at which the quota renews; filled in.
+             * @default 0
+             * @example 1795852800
              */
             quota_renews?: number;
             /**
              * Format: double
              * @description Calls that are admitted per period, at most 2147483647.
+             * @default 0
+             * @example 100
              */
             rate?: number;
-            /** @description Whether a policy set the limits; filled in. */
+            /**
+             * @description Whether a policy set the limits; filled in.
+             * @default false
+             * @example true
+             */
             set_by_policy?: boolean;
             /**
              * Format: double
              * @description Seconds that a call over the rate waits before each further try, at most 3600.
+             * @default 0
+             * @example 0.5
              */
             throttle_interval?: number;
             /**
              * Format: int64
              * @description Tries after which a call over the rate is refused, at most 1000.
+             * @default 0
+             * @example 3
              */
             throttle_retry_limit?: number;
         } & {
@@ -4506,9 +4855,17 @@ export interface components {
             rate: number;
         };
         AllowedURL: {
-            /** @description Methods that may be called. */
+            /**
+             * @description Methods that may be called.
+             * @example [
+             *       "GET"
+             *     ]
+             */
             methods?: string[] | null;
-            /** @description Regular expression of the path. */
+            /**
+             * @description Regular expression of the path.
+             * @example ^/orders/\d+$
+             */
             url?: string;
         } & {
             [key: string]: unknown;
@@ -4633,43 +4990,96 @@ export interface components {
             pages: number;
         };
         Auth: {
-            /** @description Name of the header. Default: Authorization. */
+            /**
+             * @description Name of the header. Default: Authorization.
+             * @default Authorization
+             * @example X-Api-Key
+             */
             auth_header_name?: string;
-            /** @description Name of the cookie. Default: the header's name. */
+            /**
+             * @description Name of the cookie. Default: the header's name.
+             * @example session
+             */
             cookie_name?: string;
-            /** @description Whether the header is not read. */
+            /**
+             * @description Whether the header is not read.
+             * @default false
+             * @example true
+             */
             disable_header?: boolean;
-            /** @description Name of the query parameter. Default: the header's name. */
+            /**
+             * @description Name of the query parameter. Default: the header's name.
+             * @example api_key
+             */
             param_name?: string;
-            /** @description Settings of validate_signature. Not supported: without effect. */
+            /**
+             * @description Settings of validate_signature. Not supported: without effect.
+             * @example {}
+             */
             signature?: unknown;
-            /** @description Whether a client certificate stands for a key. */
+            /**
+             * @description Whether a client certificate stands for a key.
+             * @default false
+             * @example true
+             */
             use_certificate?: boolean;
-            /** @description Whether clients may open GraphQL connections without a credential and send it in the payload of connection_init, as a member with the name of the header. */
+            /**
+             * @description Whether clients may open GraphQL connections without a credential and send it in the payload of connection_init, as a member with the name of the header.
+             * @default false
+             * @example true
+             */
             use_connection_init?: boolean;
-            /** @description Whether a cookie is read. */
+            /**
+             * @description Whether a cookie is read.
+             * @default false
+             * @example true
+             */
             use_cookie?: boolean;
-            /** @description Whether a query parameter is read. */
+            /**
+             * @description Whether a query parameter is read.
+             * @default false
+             * @example true
+             */
             use_param?: boolean;
-            /** @description Whether requests carry a signature. Not supported: must be false. */
+            /**
+             * @description Whether requests carry a signature. Not supported: must be false.
+             * @default false
+             * @example false
+             */
             validate_signature?: boolean;
         } & {
             [key: string]: unknown;
         };
         BasicAuth: {
-            /** @description Algorithm of a password that is given as a hash, such as bcrypt. Default: the password is given in clear. */
+            /**
+             * @description Algorithm of a password that is given as a hash, such as bcrypt. Default: the password is given in clear.
+             * @example bcrypt
+             */
             hash_type?: string;
-            /** @description Password, which is stored as a hash and never returned. */
+            /**
+             * @description Password, which is stored as a hash and never returned.
+             * @example correct horse battery staple
+             */
             password?: string;
         } & {
             [key: string]: unknown;
         };
         BasicAuthSettings: {
-            /** @description Regular expression whose one group is the password in the body, at most 1000 bytes. */
+            /**
+             * @description Regular expression whose one group is the password in the body, at most 1000 bytes.
+             * @example <Password>([^<]*)</Password>
+             */
             body_password_regexp?: string;
-            /** @description Regular expression whose one group is the user's name in the body, at most 1000 bytes. */
+            /**
+             * @description Regular expression whose one group is the user's name in the body, at most 1000 bytes.
+             * @example <User>([^<]*)</User>
+             */
             body_user_regexp?: string;
-            /** @description Whether credentials are taken from the body if the header has none. */
+            /**
+             * @description Whether credentials are taken from the body if the header has none.
+             * @default false
+             * @example true
+             */
             extract_from_body?: boolean;
         } & {
             [key: string]: unknown;
@@ -4782,74 +5192,171 @@ export interface components {
             value?: string;
         };
         CORS: {
-            /** @description Whether pages may send cookies and other credentials. Needs allowed_origins that name hosts. */
+            /**
+             * @description Whether pages may send cookies and other credentials. Needs allowed_origins that name hosts.
+             * @default false
+             * @example true
+             */
             allow_credentials?: boolean;
-            /** @description Headers that pages may send; * is every header. Default: Origin, Accept, Content-Type and X-Requested-With. */
+            /**
+             * @description Headers that pages may send; * is every header. Default: Origin, Accept, Content-Type and X-Requested-With.
+             * @example [
+             *       "Authorization",
+             *       "Content-Type"
+             *     ]
+             */
             allowed_headers?: string[] | null;
-            /** @description Methods that pages may use, in upper case. Default: GET, HEAD and POST. */
+            /**
+             * @description Methods that pages may use, in upper case. Default: GET, HEAD and POST.
+             * @example [
+             *       "GET",
+             *       "POST",
+             *       "DELETE"
+             *     ]
+             */
             allowed_methods?: string[] | null;
-            /** @description Origins such as https://app.example, with one * for part of a host or a port, or * alone; at most 1000. Default: *. */
+            /**
+             * @description Origins such as https://app.example, with one * for part of a host or a port, or * alone; at most 1000. Default: *.
+             * @example [
+             *       "https://app.example",
+             *       "https://*.partner.example"
+             *     ]
+             */
             allowed_origins?: string[] | null;
-            /** @description Whether the gateway sends CORS headers. */
+            /**
+             * @description Whether the gateway sends CORS headers.
+             * @default false
+             * @example true
+             */
             enable?: boolean;
-            /** @description Response headers that pages may read. */
+            /**
+             * @description Response headers that pages may read.
+             * @example [
+             *       "X-Request-Id"
+             *     ]
+             */
             exposed_headers?: string[] | null;
             /**
              * Format: int64
              * @description Seconds that browsers may keep the answer to a preflight, 0 to 86400. Default: the browser's.
+             * @example 600
              */
             max_age?: number;
-            /** @description Whether the upstream answers preflights, which then need no key. */
+            /**
+             * @description Whether the upstream answers preflights, which then need no key.
+             * @default false
+             * @example true
+             */
             options_passthrough?: boolean;
         } & {
             [key: string]: unknown;
         };
         CacheOptions: {
-            /** @description Whether every GET and HEAD is cached. Default: only the paths that extended_paths names. */
+            /**
+             * @description Whether every GET and HEAD is cached. Default: only the paths that extended_paths names.
+             * @default false
+             * @example true
+             */
             cache_all_safe_requests?: boolean;
-            /** @description Request headers that responses depend on, at most 32, beside those that look like credentials or override the method, path or host. */
+            /**
+             * @description Request headers that responses depend on, at most 32, beside those that look like credentials or override the method, path or host.
+             * @example [
+             *       "Accept-Language"
+             *     ]
+             */
             cache_by_headers?: string[] | null;
-            /** @description Response header with the lifetime in seconds, beside Cache-Control. Default: X-Svc-Cache-Action-Set-Ttl. */
+            /**
+             * @description Response header with the lifetime in seconds, beside Cache-Control. Default: X-Svc-Cache-Action-Set-Ttl.
+             * @default X-Svc-Cache-Action-Set-Ttl
+             * @example X-Cache-Seconds
+             */
             cache_control_ttl_header?: string;
-            /** @description Statuses that are kept, but 206 and 304. Default: 200, 203, 204, 300, 301, 308 and 410. */
+            /**
+             * @description Statuses that are kept, but 206 and 304. Default: 200, 203, 204, 300, 301, 308 and 410.
+             * @example [
+             *       200,
+             *       404
+             *     ]
+             */
             cache_response_codes?: number[] | null;
             /**
              * Format: int64
              * @description Seconds that a response is kept, unless it says less; at most 2592000. Default: 60.
+             * @default 60
+             * @example 30
              */
             cache_timeout?: number;
-            /** @description Whether responses are cached. */
+            /**
+             * @description Whether responses are cached.
+             * @default false
+             * @example true
+             */
             enable_cache?: boolean;
-            /** @description Whether responses are kept only for as long as they say themselves, and not at all if they say nothing. */
+            /**
+             * @description Whether responses are kept only for as long as they say themselves, and not at all if they say nothing.
+             * @default false
+             * @example true
+             */
             enable_upstream_cache_control?: boolean;
-            /** @description Whether clients get responses to requests of other keys. */
+            /**
+             * @description Whether clients get responses to requests of other keys.
+             * @default false
+             * @example true
+             */
             shared?: boolean;
         } & {
             [key: string]: unknown;
         };
         CachedPath: {
-            /** @description Part of the request body that responses depend on. Not supported: must be empty. */
+            /**
+             * @description Part of the request body that responses depend on. Not supported: must be empty.
+             * @example
+             */
             cache_key_regex?: string;
-            /** @description Statuses that are kept. Default: those of cache_options. */
+            /**
+             * @description Statuses that are kept. Default: those of cache_options.
+             * @example [
+             *       200
+             *     ]
+             */
             cache_response_codes?: number[] | null;
-            /** @description Whether the entry is off. */
+            /**
+             * @description Whether the entry is off.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
-            /** @description GET or HEAD. Default: both. */
+            /**
+             * @description GET or HEAD. Default: both.
+             * @default both
+             * @example GET
+             */
             method?: string;
-            /** @description Pattern of the path, below the listen path. */
+            /**
+             * @description Pattern of the path, below the listen path.
+             * @example /catalogue/{id}
+             */
             path?: string;
             /**
              * Format: int64
              * @description Seconds that a response is kept, at most 2592000. Default: that of cache_options.
+             * @example 300
              */
             timeout?: number;
         } & {
             [key: string]: unknown;
         };
         Calendar: {
-            /** @description Period of the calendar at whose beginning the quota renews: hour, day, week (from Monday) or month. Default: quota_renewal_rate counts. */
+            /**
+             * @description Period of the calendar at whose beginning the quota renews: hour, day, week (from Monday) or month. Default: quota_renewal_rate counts.
+             * @example month
+             */
             quota_renewal_calendar?: string;
-            /** @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC. */
+            /**
+             * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
+             * @default UTC
+             * @example Europe/Vienna
+             */
             quota_renewal_zone?: string;
         };
         Candidate: {
@@ -4886,11 +5393,35 @@ export interface components {
             effects: components["schemas"]["ClientEffect"][];
         };
         Client: {
+            /**
+             * @description What the application is, at most 2000 bytes.
+             * @example Shop
+             */
             app_description?: string;
+            /**
+             * @description Id of the client; filled in.
+             * @example shop
+             */
             client_id?: string;
+            /**
+             * @description Time at which the client was made (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             date_created?: string;
+            /**
+             * @description URI that the client may be redirected to.
+             * @example https://shop.example/done
+             */
             redirect_uri?: string;
+            /**
+             * @description Secret of the client; shown once, when it is made.
+             * @example
+             */
             secret?: string;
+            /**
+             * @description What the application calls the API for, at most 2000 bytes.
+             * @example Orders of the shop
+             */
             use_case?: string;
         } & {
             [key: string]: unknown;
@@ -4919,14 +5450,38 @@ export interface components {
             used?: components["schemas"]["Use"];
         };
         ClientEntry: {
+            /**
+             * @description What the application is, at most 2000 bytes.
+             * @example Shop
+             */
             app_description: string;
+            /**
+             * @description Id of the client; filled in.
+             * @example shop
+             */
             client_id: string;
+            /**
+             * @description Time at which the client was made (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             date_created: string;
             /** @description names the session that all tokens of the client stand for */
             key_id: string;
             policy_id: string;
+            /**
+             * @description URI that the client may be redirected to.
+             * @example https://shop.example/done
+             */
             redirect_uri: string;
+            /**
+             * @description Secret of the client; shown once, when it is made.
+             * @example
+             */
             secret: string;
+            /**
+             * @description What the application calls the API for, at most 2000 bytes.
+             * @example Orders of the shop
+             */
             use_case: string;
         };
         ClientList: {
@@ -4988,26 +5543,118 @@ export interface components {
             up_to_date: number;
         };
         Configuration: {
+            /**
+             * @description Whether keys are stored as hashes; filled in from the setting.
+             * @default false
+             * @example true
+             */
             HashKeys?: boolean;
+            /**
+             * @description Whether only developers who are logged in see the catalogue.
+             * @default false
+             * @example true
+             */
             catalogue_login_only?: boolean;
+            /**
+             * @description Whether developers have to log in after signing up.
+             * @default false
+             * @example true
+             */
             disable_auto_login?: boolean;
+            /**
+             * @description Whether developers cannot log in.
+             * @default false
+             * @example true
+             */
             disable_login?: boolean;
+            /**
+             * @description Whether developers cannot sign up.
+             * @default false
+             * @example true
+             */
             disable_signup?: boolean;
+            /**
+             * @description Whether the addresses of new developers are not verified.
+             * @default false
+             * @example true
+             */
             disable_verification?: boolean;
+            /**
+             * @description Address of the operator of the portal. Default: none.
+             * @default none
+             * @example apis@example.com
+             */
             email?: string;
+            /**
+             * @description Whether a key request may name several policies.
+             * @default false
+             * @example true
+             */
             enable_multi_selection?: boolean;
+            /** @description Targets of events. */
             event_options?: components["schemas"]["EventOptions"];
+            /**
+             * @description Id of the configuration; filled in.
+             * @example 5d1c7f0e2a
+             */
             id?: string;
+            /**
+             * @description Names of the fields of the form for key requests, at most 50.
+             * @example [
+             *       "use_case"
+             *     ]
+             */
             key_request_fields?: string[] | null;
+            /** @description Sender and texts of letters. */
             mail_options?: components["schemas"]["MailOptions"];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description OAuth clients of one developer, or, in the configuration of an entry, of one developer for its policy; 0 and -1 are no limit.
+             * @default 0
+             * @example 5
+             */
             oauth_usage_limit?: number;
+            /**
+             * @description Id of the organisation; filled in.
+             * @example acme
+             */
             org_id?: string;
+            /**
+             * @description Whether the configuration of an entry replaces that of the organisation. Without effect in that of the organisation.
+             * @default false
+             * @example true
+             */
             override?: boolean;
+            /**
+             * @description Hosts that redirect_to may name, with a port where it is not the usual one; at most 50.
+             * @example [
+             *       "www.example.com"
+             *     ]
+             */
             redirect_hosts?: string[] | null;
+            /**
+             * @description Whether developers who ask for a key are sent to redirect_to.
+             * @default false
+             * @example true
+             */
             redirect_on_key_request?: boolean;
+            /**
+             * @description Path of the site of the portal, or URL of a host in redirect_hosts, at most 2048 bytes.
+             * @example /pages/contact
+             */
             redirect_to?: string;
+            /**
+             * @description Whether key requests wait for a decision of an operator. Otherwise credentials are issued at once.
+             * @default false
+             * @example true
+             */
             require_key_approval?: boolean;
+            /**
+             * @description Names of the fields of the sign-up form besides address and password, at most 50.
+             * @example [
+             *       "company"
+             *     ]
+             */
             signup_fields?: string[] | null;
         } & {
             [key: string]: unknown;
@@ -5092,11 +5739,16 @@ export interface components {
             reset_at?: string;
         };
         Credential: {
-            /** @description Hash of the key. */
+            /**
+             * @description Hash of the key.
+             * @example 9f86d081884c7d65
+             */
             key_hash?: string;
             /**
              * Format: int64
              * @description Unix seconds from which the key is not valid; 0 is no end.
+             * @default 0
+             * @example 1795852800
              */
             retires?: number;
         } & {
@@ -5167,30 +5819,112 @@ export interface components {
             pages: number;
         };
         Developer: {
+            /**
+             * @description Older member; always empty, as hashes of passwords are not shown.
+             * @example []
+             */
             PWHistory?: string[] | null;
+            /**
+             * @description Time at which the account was made (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             date_created?: string;
+            /**
+             * @description Address, and the name at log-in; at most 254 bytes.
+             * @example ada@example.com
+             */
             email?: string;
+            /**
+             * @description Further values by name, such as those of signup_fields; at most 100, of at most 4096 bytes each.
+             * @example {
+             *       "company": "Example Ltd"
+             *     }
+             */
             fields?: {
                 [key: string]: string;
             };
+            /**
+             * @description Id of the developer; filled in.
+             * @example 5d1c7f0e2a
+             */
             id?: string;
+            /**
+             * @description Whether the developer may not log in.
+             * @default false
+             * @example true
+             */
             inactive?: boolean;
+            /**
+             * @description Policies of each key, by the id of the key; filled in.
+             * @example {
+             *       "9f86d081": [
+             *         "starter"
+             *       ]
+             *     }
+             */
             keys?: {
                 [key: string]: string[] | null;
             };
+            /**
+             * @description Time of the last log-in (RFC 3339); filled in, and left out before the first.
+             * @example 2026-11-28T07:00:00Z
+             */
             last_login_date?: string;
+            /**
+             * @description Older member, at most 4096 bytes; kept, and without effect.
+             * @example
+             */
             nonce?: string;
+            /**
+             * @description OAuth clients of the developer, by policy; filled in.
+             * @example {
+             *       "starter": [
+             *         {
+             *           "client_id": "shop",
+             *           "redirect_uri": "https://shop.example/done"
+             *         }
+             *       ]
+             *     }
+             */
             oauth_clients?: {
                 [key: string]: components["schemas"]["Client"][] | null;
             };
+            /**
+             * @description Id of the organisation that the developer belongs to; filled in.
+             * @example acme
+             */
             org_id?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Days after which a password must be replaced, 0 to 36500; 0 is never.
+             * @default 0
+             * @example 90
+             */
             password_max_days?: number;
+            /**
+             * @description Time at which the password was set (RFC 3339); filled in, and left out while there is no password.
+             * @example 2026-11-28T07:00:00Z
+             */
             password_updated?: string;
+            /**
+             * @description Older member, at most 4096 bytes; kept, and without effect.
+             * @example
+             */
             sso_key?: string;
+            /**
+             * @description Id of the key for each policy, by policy; filled in.
+             * @example {
+             *       "starter": "9f86d081"
+             *     }
+             */
             subscriptions?: {
                 [key: string]: string;
             };
+            /**
+             * @description Whether the address is verified. Default: unchanged in an update.
+             * @default false
+             * @example true
+             */
             verified?: boolean;
         } & {
             [key: string]: unknown;
@@ -5363,30 +6097,54 @@ export interface components {
             warnings?: string[] | null;
         };
         Ejection: {
-            /** @description Whether targets that fail go on being called. */
+            /**
+             * @description Whether targets that fail go on being called.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
             /**
              * Format: int64
              * @description Failures in a row after which the target is left out, from 1 to 1000. Default: 5.
+             * @default 5
+             * @example 3
              */
             failures?: number;
             /**
              * Format: double
              * @description Most seconds that the target is left out, from 0.1 to 86400. Default: 300.
+             * @default 300
+             * @example 600
              */
             longest?: number;
             /**
              * Format: double
              * @description Seconds that the target is left out at first, from 0.1 to 3600; longer each time that it goes on failing. Default: 10.
+             * @default 10
+             * @example 30
              */
             seconds?: number;
         } & {
             [key: string]: unknown;
         };
         Endpoint: {
-            /** @description Rates by method. */
+            /**
+             * @description Rates by method.
+             * @example [
+             *       {
+             *         "name": "GET",
+             *         "limit": {
+             *           "rate": 5,
+             *           "per": 1
+             *         }
+             *       }
+             *     ]
+             */
             methods?: components["schemas"]["EndpointMethod"][] | null;
-            /** @description Pattern of the path. */
+            /**
+             * @description Pattern of the path.
+             * @example /search
+             */
             path?: string;
         } & {
             [key: string]: unknown;
@@ -5394,26 +6152,84 @@ export interface components {
         EndpointMethod: {
             /** @description Rate of the calls. */
             limit?: components["schemas"]["RateLimit"];
-            /** @description Method, such as GET. */
+            /**
+             * @description Method, such as GET.
+             * @example GET
+             */
             name?: string;
         } & {
             [key: string]: unknown;
         };
         Entry: {
+            /**
+             * @description Id of the API that is offered. Needed without policy_id.
+             * @example orders
+             */
             api_id?: string;
+            /**
+             * @description Kind of credential that is issued. Default: authToken.
+             * @default authToken
+             * @example authToken
+             */
             auth_type?: string;
+            /** @description Configuration that replaces that of the organisation for this entry, if its override is true. */
             config?: components["schemas"]["Configuration"];
+            /**
+             * @description Id of the document that describes the API. Default: none.
+             * @default none
+             * @example orders-openapi
+             */
             documentation?: string;
+            /**
+             * @description Further values by name, at most 50, of at most 4096 bytes each.
+             * @example {
+             *       "team": "payments"
+             *     }
+             */
             fields?: {
                 [key: string]: string;
             };
+            /**
+             * @description Id of the entry, which is part of the address of its page. Generated if empty.
+             * @example orders
+             */
             id?: string;
+            /**
+             * @description Whether the API is called without a credential.
+             * @default false
+             * @example true
+             */
             is_keyless?: boolean;
+            /**
+             * @description Description on the page of the entry in Markdown, at most 32768 bytes.
+             * @example Create **orders** and track them.
+             */
             long_description?: string;
+            /**
+             * @description Name that developers see, at most 200 bytes.
+             * @example Orders
+             */
             name?: string;
+            /**
+             * @description Id of the policy that credentials get. Needed unless is_keyless is true.
+             * @example starter
+             */
             policy_id?: string;
+            /**
+             * @description Summary in the list of the catalogue, at most 2048 bytes.
+             * @example Create and track orders
+             */
             short_description?: string;
+            /**
+             * @description Whether developers see the entry.
+             * @default false
+             * @example true
+             */
             show?: boolean;
+            /**
+             * @description Version that developers see, at most 200 bytes.
+             * @example v2
+             */
             version?: string;
         } & {
             [key: string]: unknown;
@@ -5475,42 +6291,91 @@ export interface components {
         EventHandler: {
             /** @description Settings of the handler. */
             handler_meta?: components["schemas"]["EventHandlerMeta"];
-            /** @description Kind of the handler: eh_log_handler or eh_web_hook_handler. */
+            /**
+             * @description Kind of the handler: eh_log_handler or eh_web_hook_handler.
+             * @example eh_web_hook_handler
+             */
             handler_name?: string;
         } & {
             [key: string]: unknown;
         };
         EventHandlerMeta: {
-            /** @description Whether the handler is off. */
+            /**
+             * @description Whether the handler is off.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
             /**
              * Format: int64
              * @description Seconds in which the same message is not sent again, at most 86400. Default: 0, always sent.
+             * @default 0
+             * @example 60
              */
             event_timeout?: number;
-            /** @description Headers of the webhook, at most 50. */
+            /**
+             * @description Headers of the webhook, at most 50.
+             * @example {
+             *       "X-Team": "payments"
+             *     }
+             */
             header_map?: {
                 [key: string]: string;
             };
-            /** @description Id of a stored webhook (/api/hooks), of which a webhook without a target_path takes the members that it does not have itself; otherwise without effect. */
+            /**
+             * @description Id of a stored webhook (/api/hooks), of which a webhook without a target_path takes the members that it does not have itself; otherwise without effect.
+             * @example on-call
+             */
             id?: string;
-            /** @description Method of the webhook: GET, POST, PUT, PATCH or DELETE. Default, and for any other: GET. */
+            /**
+             * @description Method of the webhook: GET, POST, PUT, PATCH or DELETE. Default, and for any other: GET.
+             * @default GET
+             * @example POST
+             */
             method?: string;
-            /** @description Name of the handler, without effect. */
+            /**
+             * @description Name of the handler, without effect.
+             * @example on-call
+             */
             name?: string;
-            /** @description Text in front of the event's name in the log. */
+            /**
+             * @description Text in front of the event's name in the log.
+             * @example orders
+             */
             prefix?: string;
-            /** @description URL of the webhook, http or https. It may be left out beside the id of a stored webhook. */
+            /**
+             * @description URL of the webhook, http or https. It may be left out beside the id of a stored webhook.
+             * @example https://hooks.example/sluice
+             */
             target_path?: string;
-            /** @description Template in place of a file, at most 65536 bytes. */
+            /**
+             * @description Template in place of a file, at most 65536 bytes.
+             * @example {"text": "{{.Type}}"}
+             */
             template?: string;
-            /** @description Name of a template in the gateway's folder of templates. Default: a JSON object with the event. */
+            /**
+             * @description Name of a template in the gateway's folder of templates. Default: a JSON object with the event.
+             * @example event.json
+             */
             template_path?: string;
         } & {
             [key: string]: unknown;
         };
         EventHandlers: {
-            /** @description Handlers by name of the event, at most 20 of each. */
+            /**
+             * @description Handlers by name of the event, at most 20 of each.
+             * @example {
+             *       "QuotaExceeded": [
+             *         {
+             *           "handler_name": "eh_web_hook_handler",
+             *           "handler_meta": {
+             *             "method": "POST",
+             *             "target_path": "https://hooks.example/sluice"
+             *           }
+             *         }
+             *       ]
+             *     }
+             */
             events?: {
                 [key: string]: components["schemas"]["EventHandler"][] | null;
             };
@@ -5518,14 +6383,27 @@ export interface components {
             [key: string]: unknown;
         };
         EventOptions: {
+            /** @description Target of events of APIs. */
             api_event?: components["schemas"]["EventTarget"];
+            /** @description Target of events of keys. */
             key_event?: components["schemas"]["EventTarget"];
+            /** @description Target of events of key requests. */
             key_request_event?: components["schemas"]["EventTarget"];
         } & {
             [key: string]: unknown;
         };
         EventTarget: {
+            /**
+             * @description Address that a letter about each event is sent to. Default: none.
+             * @default none
+             * @example apis@example.com
+             */
             email?: string;
+            /**
+             * @description URL that events are posted to, http or https, at most 2048 bytes. Default: none.
+             * @default none
+             * @example https://hooks.example/portal
+             */
             webhook?: string;
         } & {
             [key: string]: unknown;
@@ -5723,91 +6601,292 @@ export interface components {
             stage: string;
         };
         ExtendedPaths: {
-            /** @description Paths whose responses are cached, with settings of their own. */
+            /**
+             * @description Paths whose responses are cached, with settings of their own.
+             * @example [
+             *       {
+             *         "path": "/catalogue/{id}",
+             *         "timeout": 300
+             *       }
+             *     ]
+             */
             advance_cache_config?: components["schemas"]["CachedPath"][] | null;
-            /** @description Paths that are refused. */
+            /**
+             * @description Paths that are refused.
+             * @example [
+             *       {
+             *         "path": "/internal/*"
+             *       }
+             *     ]
+             */
             black_list?: components["schemas"]["PathEntry"][] | null;
-            /** @description Patterns of paths whose responses are cached. */
+            /**
+             * @description Patterns of paths whose responses are cached.
+             * @example [
+             *       "/catalogue"
+             *     ]
+             */
             cache?: string[] | null;
-            /** @description Circuit breakers. */
+            /**
+             * @description Circuit breakers.
+             * @example [
+             *       {
+             *         "path": "/pay",
+             *         "method": "POST",
+             *         "threshold_percent": 0.5,
+             *         "samples": 20
+             *       }
+             *     ]
+             */
             circuit_breakers?: components["schemas"]["PathBreaker"][] | null;
-            /** @description Times that the upstream may take. */
+            /**
+             * @description Times that the upstream may take.
+             * @example [
+             *       {
+             *         "path": "/report",
+             *         "method": "GET",
+             *         "timeout": 20
+             *       }
+             *     ]
+             */
             hard_timeouts?: components["schemas"]["PathTimeout"][] | null;
-            /** @description Paths that need no key and have no limits. */
+            /**
+             * @description Paths that need no key and have no limits.
+             * @example [
+             *       {
+             *         "path": "/health",
+             *         "method": "GET"
+             *       }
+             *     ]
+             */
             ignored?: components["schemas"]["PathEntry"][] | null;
-            /** @description Responses that are sent in place of the upstream's. */
+            /**
+             * @description Responses that are sent in place of the upstream's.
+             * @example [
+             *       {
+             *         "path": "/status",
+             *         "method": "GET",
+             *         "code": 200,
+             *         "body": "{\"status\": \"ok\"}"
+             *       }
+             *     ]
+             */
             mock_response?: components["schemas"]["MockEntry"][] | null;
-            /** @description GraphQL operations that paths stand for. */
+            /**
+             * @description GraphQL operations that paths stand for.
+             * @example [
+             *       {
+             *         "method": "GET",
+             *         "path": "/countries/{code}",
+             *         "operation": "query ($code: ID!) { country(code: $code) { name } }",
+             *         "variables": {
+             *           "code": "$path.code"
+             *         }
+             *       }
+             *     ]
+             */
             persist_graphql?: components["schemas"]["PersistedOperation"][] | null;
-            /** @description Rates that all clients share. */
+            /**
+             * @description Rates that all clients share.
+             * @example [
+             *       {
+             *         "path": "/search",
+             *         "method": "GET",
+             *         "rate": 10,
+             *         "per": 1
+             *       }
+             *     ]
+             */
             rate_limit?: components["schemas"]["PathRate"][] | null;
-            /** @description Largest request bodies. */
+            /**
+             * @description Largest request bodies.
+             * @example [
+             *       {
+             *         "path": "/upload",
+             *         "method": "POST",
+             *         "size_limit": 1048576
+             *       }
+             *     ]
+             */
             size_limits?: components["schemas"]["SizeEntry"][] | null;
-            /** @description Changes of request headers. */
+            /**
+             * @description Changes of request headers.
+             * @example [
+             *       {
+             *         "path": "/orders",
+             *         "add_headers": {
+             *           "X-Source": "gateway"
+             *         },
+             *         "delete_headers": [
+             *           "X-Debug"
+             *         ]
+             *       }
+             *     ]
+             */
             transform_headers?: components["schemas"]["HeaderRule"][] | null;
-            /** @description Changes of response headers. */
+            /**
+             * @description Changes of response headers.
+             * @example [
+             *       {
+             *         "path": "/orders",
+             *         "delete_headers": [
+             *           "Server"
+             *         ]
+             *       }
+             *     ]
+             */
             transform_response_headers?: components["schemas"]["HeaderRule"][] | null;
-            /** @description Changes of the path and query. */
+            /**
+             * @description Changes of the path and query.
+             * @example [
+             *       {
+             *         "path": "/users/{id}",
+             *         "method": "GET",
+             *         "match_pattern": "^/users/(\\d+)$",
+             *         "rewrite_to": "/v2/users/$1"
+             *       }
+             *     ]
+             */
             url_rewrites?: components["schemas"]["RewriteRule"][] | null;
-            /** @description Paths that alone are served, if there is one. */
+            /**
+             * @description Paths that alone are served, if there is one.
+             * @example [
+             *       {
+             *         "path": "/orders/{id}",
+             *         "method": "GET"
+             *       }
+             *     ]
+             */
             white_list?: components["schemas"]["PathEntry"][] | null;
         } & {
             [key: string]: unknown;
         };
         Extra: {
-            /** @description Id of the client certificate that stands for the key. */
+            /**
+             * @description Id of the client certificate that stands for the key.
+             * @example 2e7d2c03a9507ae265ecf5b5356885a53393a2029d241394997265a1a25aefc6
+             */
             certificate?: string;
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
+             * @example 0
              */
             data_expires?: number;
-            /** @description Older member, without effect. */
+            /**
+             * @description Older member, without effect.
+             * @default false
+             * @example true
+             */
             enable_detailed_recording?: boolean;
-            /** @description Whether requests are signed by HMAC. Not supported: must be false. */
+            /**
+             * @description Whether requests are signed by HMAC. Not supported: must be false.
+             * @default false
+             * @example false
+             */
             hmac_enabled?: boolean;
-            /** @description Secret of hmac_enabled. Not supported: without effect. */
+            /**
+             * @description Secret of hmac_enabled. Not supported: without effect.
+             * @example
+             */
             hmac_string?: string;
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
+             * @example 0
              */
             id_extractor_deadline?: number;
             /** @description Secret or public key that verifies tokens that name the key. */
             jwt_data?: components["schemas"]["Key"];
-            /** @description Ids of the client certificates of which one must be presented with the key. */
+            /**
+             * @description Ids of the client certificates of which one must be presented with the key.
+             * @example [
+             *       "2e7d2c03a9507ae265ecf5b5356885a53393a2029d241394997265a1a25aefc6"
+             *     ]
+             */
             mtls_static_certificate_bindings?: string[] | null;
-            /** @description Id of the OAuth client that the session belongs to; filled in. */
+            /**
+             * @description Id of the OAuth client that the session belongs to; filled in.
+             * @example shop
+             */
             oauth_client_id?: string;
-            /** @description Tokens of OAuth clients. Not supported: must be empty. */
+            /**
+             * @description Tokens of OAuth clients. Not supported: must be empty.
+             * @example {}
+             */
             oauth_keys?: unknown;
-            /** @description What becomes of an expired key; "delete" is not supported. */
+            /**
+             * @description What becomes of an expired key; "delete" is not supported.
+             * @example retain
+             */
             post_expiry_action?: string;
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
+             * @default 0
+             * @example 0
              */
             post_expiry_grace_period?: number;
-            /** @description The quotas of the key, if there is another one than that of the key as a whole; filled in. */
+            /**
+             * @description The quotas of the key, if there is another one than that of the key as a whole; filled in.
+             * @example [
+             *       {
+             *         "scope": "gold",
+             *         "apis": [
+             *           "orders"
+             *         ],
+             *         "quota_max": 1000,
+             *         "quota_remaining": 400,
+             *         "quota_renews": 1795852800,
+             *         "quota_renewal_rate": 3600
+             *       }
+             *     ]
+             */
             quotas?: components["schemas"]["QuotaState"][] | null;
-            /** @description All keys of a session that was rotated, the newest last; filled in. */
+            /**
+             * @description All keys of a session that was rotated, the newest last; filled in.
+             * @example [
+             *       {
+             *         "key_hash": "9f86d081884c7d65",
+             *         "retires": 1795852800
+             *       }
+             *     ]
+             */
             rotated_keys?: components["schemas"]["Credential"][] | null;
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
+             * @default 0
+             * @example 0
              */
             session_lifetime?: number;
-            /** @description Smoothing of rates. Not supported: must be off. */
+            /**
+             * @description Smoothing of rates. Not supported: must be off.
+             * @example {
+             *       "enabled": false
+             *     }
+             */
             smoothing?: unknown;
-            /** @description Identity of the session whose further key this is; filled in, and nothing else is set. */
+            /**
+             * @description Identity of the session whose further key this is; filled in, and nothing else is set.
+             * @example 9f86d081884c7d65
+             */
             successor_of?: string;
         };
         FieldAccess: {
-            /** @description Name of the field. */
+            /**
+             * @description Name of the field.
+             * @example orders
+             */
             field_name?: string;
             /** @description Limits of the field. */
             limits?: components["schemas"]["FieldLimits"];
-            /** @description Name of the type. */
+            /**
+             * @description Name of the type.
+             * @example Query
+             */
             type_name?: string;
         } & {
             [key: string]: unknown;
@@ -5825,6 +6904,8 @@ export interface components {
             /**
              * Format: int64
              * @description Levels that may be nested below the field; 0 sets nothing, -1 is unlimited.
+             * @default 0
+             * @example 3
              */
             max_query_depth?: number;
         } & {
@@ -5953,6 +7034,8 @@ export interface components {
             /**
              * Format: int64
              * @description Operations in one batched call, 0 to 100. Default: 0, batches are refused.
+             * @default 0
+             * @example 10
              */
             batch_max?: number;
             /** @description How the cost of operations is computed. */
@@ -5960,41 +7043,75 @@ export interface components {
             /**
              * Format: int64
              * @description Depth that is added for the operation itself: 0 or 1. Default: the gateway's setting graphql.depth_base, which is 1 by default.
+             * @example 0
              */
             depth_base?: number;
-            /** @description Whether calls of the API are GraphQL operations. */
+            /**
+             * @description Whether calls of the API are GraphQL operations.
+             * @default false
+             * @example true
+             */
             enabled?: boolean;
             /** @description Data sources of a data graph (execution_mode executionEngine). */
             engine?: components["schemas"]["GraphQLEngine"];
-            /** @description proxyOnly: operations are checked and go to the upstream. executionEngine: they are checked and answered with what the data sources of engine have. subgraph: like proxyOnly, for an API that supergraphs use; it is internal unless internal is false. supergraph: operations are checked and answered with what the subgraphs of supergraph have. No other mode is supported. */
+            /**
+             * @description proxyOnly: operations are checked and go to the upstream. executionEngine: they are checked and answered with what the data sources of engine have. subgraph: like proxyOnly, for an API that supergraphs use; it is internal unless internal is false. supergraph: operations are checked and answered with what the subgraphs of supergraph have. No other mode is supported.
+             * @example proxyOnly
+             */
             execution_mode?: string;
             /** @description Whether the schema may be read by operations. */
             introspection?: components["schemas"]["GraphQLIntrospection"];
-            /** @description Time of the last change of the schema (RFC 3339); filled in. */
+            /**
+             * @description Time of the last change of the schema (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             last_schema_update?: string;
-            /** @description Whether invalid operations are answered with 200 if the client takes application/json only. */
+            /**
+             * @description Whether invalid operations are answered with 200 if the client takes application/json only.
+             * @default false
+             * @example true
+             */
             legacy_json_200?: boolean;
             /** @description Limits on operations of all clients. */
             limits?: components["schemas"]["GraphQLLimits"];
-            /** @description Page for trying operations, served below the listen path if enabled is true: path begins with a slash. Default: /playground. Callers need the credential of the API to open it. */
+            /**
+             * @description Page for trying operations, served below the listen path if enabled is true: path begins with a slash. Default: /playground. Callers need the credential of the API to open it.
+             * @example {
+             *       "enabled": true,
+             *       "path": "/playground"
+             *     }
+             */
             playground?: unknown;
             /** @description How operations go to the upstream. */
             proxy?: components["schemas"]["GraphQLProxy"];
-            /** @description Schema that operations are checked against, in SDL. Filled in from the upstream if empty; from subgraph.sdl in the mode subgraph if that is set; composed in the mode supergraph. */
+            /**
+             * @description Schema that operations are checked against, in SDL. Filled in from the upstream if empty; from subgraph.sdl in the mode subgraph if that is set; composed in the mode supergraph.
+             * @example type Query { orders: [ID] }
+             */
             schema?: string;
             /** @description When the schema is fetched from the upstream. */
             schema_sync?: components["schemas"]["GraphQLSchemaSync"];
             /** @description What the API is for supergraphs; in use in the mode subgraph only. */
             subgraph?: components["schemas"]["GraphQLSubgraph"];
-            /** @description Whether errors name what the client may have meant. */
+            /**
+             * @description Whether errors name what the client may have meant.
+             * @default false
+             * @example true
+             */
             suggestions?: boolean;
             /** @description What the API is composed of; in use in the mode supergraph only. */
             supergraph?: components["schemas"]["GraphQLSupergraph"];
             /** @description Operations that clients name by their hash. */
             trusted_documents?: components["schemas"]["GraphQLTrustedDocuments"];
-            /** @description Data sources of fields. Not supported: without effect. */
+            /**
+             * @description Data sources of fields. Not supported: without effect.
+             * @example []
+             */
             type_field_configurations?: unknown;
-            /** @description Version of the engine of comparable gateways, without effect. */
+            /**
+             * @description Version of the engine of comparable gateways, without effect.
+             * @example 2
+             */
             version?: string;
         } & {
             [key: string]: unknown;
@@ -6003,9 +7120,16 @@ export interface components {
             /**
              * Format: int64
              * @description Length of lists without a size argument, at most 1000000. Default: the gateway's.
+             * @example 50
              */
             list_size?: number;
-            /** @description Names of arguments that give the length of a list, at most 100. Default: the gateway's. */
+            /**
+             * @description Names of arguments that give the length of a list, at most 100. Default: the gateway's.
+             * @example [
+             *       "first",
+             *       "last"
+             *     ]
+             */
             size_arguments?: string[] | null;
         } & {
             [key: string]: unknown;
@@ -6013,57 +7137,149 @@ export interface components {
         GraphQLDataSource: {
             /** @description How the source is called. */
             config?: components["schemas"]["GraphQLSourceConfig"];
-            /** @description Whether the source is another API of the gateway; without effect: the URL says so. */
+            /**
+             * @description Whether the source is another API of the gateway; without effect: the URL says so.
+             * @default false
+             * @example true
+             */
             internal?: boolean;
-            /** @description REST, or GraphQL, whose root fields are those of the query, mutation and subscription types. */
+            /**
+             * @description REST, or GraphQL, whose root fields are those of the query, mutation and subscription types.
+             * @example REST
+             */
             kind?: string;
-            /** @description Name in errors; unique. */
+            /**
+             * @description Name in errors; unique.
+             * @example users
+             */
             name?: string;
-            /** @description Fields whose values the source has. */
+            /**
+             * @description Fields whose values the source has.
+             * @example [
+             *       {
+             *         "type": "Query",
+             *         "fields": [
+             *           "user"
+             *         ]
+             *       }
+             *     ]
+             */
             root_fields?: components["schemas"]["GraphQLRootFields"][] | null;
         } & {
             [key: string]: unknown;
         };
         GraphQLEngine: {
-            /** @description Services that have the values of fields, at most 1000. */
+            /**
+             * @description Services that have the values of fields, at most 1000.
+             * @example [
+             *       {
+             *         "kind": "REST",
+             *         "name": "users",
+             *         "root_fields": [
+             *           {
+             *             "type": "Query",
+             *             "fields": [
+             *               "user"
+             *             ]
+             *           }
+             *         ],
+             *         "config": {
+             *           "url": "http://users.internal/users/{{.arguments.id}}"
+             *         }
+             *       }
+             *     ]
+             */
             data_sources?: components["schemas"]["GraphQLDataSource"][] | null;
-            /** @description Where the values of fields are in the responses of REST sources, at most 10,000. */
+            /**
+             * @description Where the values of fields are in the responses of REST sources, at most 10,000.
+             * @example [
+             *       {
+             *         "type_name": "User",
+             *         "field_name": "city",
+             *         "path": [
+             *           "address",
+             *           "city"
+             *         ]
+             *       }
+             *     ]
+             */
             field_configs?: components["schemas"]["GraphQLFieldConfig"][] | null;
-            /** @description Headers of the requests to all data sources, at most 1000; one of the data source takes precedence. */
+            /**
+             * @description Headers of the requests to all data sources, at most 1000; one of the data source takes precedence.
+             * @example [
+             *       {
+             *         "key": "X-Tenant",
+             *         "value": "$svc_meta.tenant"
+             *       }
+             *     ]
+             */
             global_headers?: components["schemas"]["GraphQLEngineHeader"][] | null;
         } & {
             [key: string]: unknown;
         };
         GraphQLEngineHeader: {
-            /** @description Name of the header. */
+            /**
+             * @description Name of the header.
+             * @example X-Tenant
+             */
             key?: string;
-            /** @description Value; may hold {{.request.headers.Name}}, $svc_context and $svc_meta variables. */
+            /**
+             * @description Value; may hold {{.request.headers.Name}}, $svc_context and $svc_meta variables.
+             * @example $svc_meta.tenant
+             */
             value?: string;
         } & {
             [key: string]: unknown;
         };
         GraphQLFieldConfig: {
-            /** @description Whether the value is the whole response, or the whole value above it. */
+            /**
+             * @description Whether the value is the whole response, or the whole value above it.
+             * @default false
+             * @example true
+             */
             disable_default_mapping?: boolean;
-            /** @description Name of the field. */
+            /**
+             * @description Name of the field.
+             * @example city
+             */
             field_name?: string;
-            /** @description Members on the way to the value; a number is an index in an array. Default: the member with the name of the field. */
+            /**
+             * @description Members on the way to the value; a number is an index in an array. Default: the member with the name of the field.
+             * @example [
+             *       "address",
+             *       "city"
+             *     ]
+             */
             path?: string[] | null;
-            /** @description Type that the field belongs to. */
+            /**
+             * @description Type that the field belongs to.
+             * @example User
+             */
             type_name?: string;
         } & {
             [key: string]: unknown;
         };
         GraphQLHeaderRewrite: {
-            /** @description Whether the header is removed unless it has the value. */
+            /**
+             * @description Whether the header is removed unless it has the value.
+             * @default false
+             * @example true
+             */
             remove?: boolean;
-            /** @description Value that the header is set to, or with remove the value that it must have to stay. */
+            /**
+             * @description Value that the header is set to, or with remove the value that it must have to stay.
+             * @example off
+             */
             value?: string;
         } & {
             [key: string]: unknown;
         };
         GraphQLIntrospection: {
-            /** @description Whether __schema and __type are refused. Without effect on an API without keys. */
+            /**
+             * @description Whether __schema and __type are refused. Without effect on an API without keys.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
         } & {
             [key: string]: unknown;
@@ -6072,82 +7288,150 @@ export interface components {
             /**
              * Format: int64
              * @description Aliases in the operation; fragments count where they are spread.
+             * @default 0
+             * @example 20
              */
             max_aliases?: number;
             /**
              * Format: int64
              * @description Fields of the operation, times the sizes of the lists that they are in.
+             * @default 0
+             * @example 10000
              */
             max_cost?: number;
             /**
              * Format: int64
              * @description Levels that the operation nests, as max_query_depth counts them.
+             * @default 0
+             * @example 8
              */
             max_depth?: number;
             /**
              * Format: int64
              * @description Directives in the operation; fragments count where they are spread.
+             * @default 0
+             * @example 20
              */
             max_directives?: number;
             /**
              * Format: int64
              * @description Fields of the outermost selection set.
+             * @default 0
+             * @example 10
              */
             max_root_fields?: number;
             /**
              * Format: int64
              * @description Tokens of the document without comments. Default: the gateway's limit, which a larger number does not raise; so for all limits.
+             * @example 5000
              */
             max_tokens?: number;
         } & {
             [key: string]: unknown;
         };
         GraphQLMember: {
-            /** @description API of the same organisation that is the subgraph. Default: none, the subgraph is at url. */
+            /**
+             * @description API of the same organisation that is the subgraph. Default: none, the subgraph is at url.
+             * @example orders
+             */
             api_id?: string;
-            /** @description Headers of requests to the subgraph, at most 1000. */
+            /**
+             * @description Headers of requests to the subgraph, at most 1000.
+             * @example {
+             *       "X-Source": "gateway"
+             *     }
+             */
             headers?: {
                 [key: string]: string;
             };
-            /** @description Name in the composition, unique in the supergraph. */
+            /**
+             * @description Name in the composition, unique in the supergraph.
+             * @example orders
+             */
             name?: string;
-            /** @description Schema with the directives of federation, in SDL. Filled in from the API of api_id if empty. */
+            /**
+             * @description Schema with the directives of federation, in SDL. Filled in from the API of api_id if empty.
+             * @example type Query { orders: [ID] }
+             */
             sdl?: string;
-            /** @description Whether subscriptions by sse are sent with POST. */
+            /**
+             * @description Whether subscriptions by sse are sent with POST.
+             * @default false
+             * @example true
+             */
             sse_use_post?: boolean;
-            /** @description Protocol of subscriptions: graphql-ws (default), graphql-transport-ws or sse. An API behind svc:// streams them itself. */
+            /**
+             * @description Protocol of subscriptions: graphql-ws (default), graphql-transport-ws or sse. An API behind svc:// streams them itself.
+             * @default graphql-ws
+             * @example sse
+             */
             subscription_type?: string;
-            /** @description Address of the subgraph, or svc:// and an API. Default: svc:// and api_id. */
+            /**
+             * @description Address of the subgraph, or svc:// and an API. Default: svc:// and api_id.
+             * @example http://orders.internal/graphql
+             */
             url?: string;
         } & {
             [key: string]: unknown;
         };
         GraphQLParameter: {
-            /** @description Name of the parameter. */
+            /**
+             * @description Name of the parameter.
+             * @example fields
+             */
             name?: string;
-            /** @description Value, not yet encoded. */
+            /**
+             * @description Value, not yet encoded.
+             * @example name,city
+             */
             value?: string;
         } & {
             [key: string]: unknown;
         };
         GraphQLProxy: {
-            /** @description Headers of the introspection by the admin, at most 1000; never sent with calls. */
+            /**
+             * @description Headers of the introspection by the admin, at most 1000; never sent with calls.
+             * @example {
+             *       "Authorization": "{env:SCHEMA_TOKEN}"
+             *     }
+             */
             auth_headers?: {
                 [key: string]: string;
             };
             /** @description Switches of proxied calls. */
             features?: components["schemas"]["GraphQLProxyFeatures"];
-            /** @description Headers that are added to calls, at most 1000; values may hold $svc_context and $svc_meta variables. */
+            /**
+             * @description Headers that are added to calls, at most 1000; values may hold $svc_context and $svc_meta variables.
+             * @example {
+             *       "X-Client": "$svc_meta.client"
+             *     }
+             */
             request_headers?: {
                 [key: string]: string;
             };
-            /** @description Rules for the client's headers, by header; in use with features.use_immutable_headers only. */
+            /**
+             * @description Rules for the client's headers, by header; in use with features.use_immutable_headers only.
+             * @example {
+             *       "X-Debug": {
+             *         "value": "off",
+             *         "remove": false
+             *       }
+             *     }
+             */
             request_headers_rewrite?: {
                 [key: string]: components["schemas"]["GraphQLHeaderRewrite"];
             };
-            /** @description Whether subscriptions by sse are sent with POST. */
+            /**
+             * @description Whether subscriptions by sse are sent with POST.
+             * @default false
+             * @example true
+             */
             sse_use_post?: boolean;
-            /** @description Protocol of subscriptions: graphql-ws (default), graphql-transport-ws or sse. */
+            /**
+             * @description Protocol of subscriptions: graphql-ws (default), graphql-transport-ws or sse.
+             * @default graphql-ws
+             * @example graphql-transport-ws
+             */
             subscription_type?: string;
             /** @description How subscriptions go to the upstream. */
             subscriptions?: components["schemas"]["GraphQLSubscriptions"];
@@ -6157,21 +7441,37 @@ export interface components {
             [key: string]: unknown;
         };
         GraphQLProxyFeatures: {
-            /** @description Whether the client's value stays of a header that request_headers has as well. */
+            /**
+             * @description Whether the client's value stays of a header that request_headers has as well.
+             * @default false
+             * @example true
+             */
             use_immutable_headers?: boolean;
         } & {
             [key: string]: unknown;
         };
         GraphQLResponseExtensions: {
-            /** @description Whether the upstream's error is added to the extensions of errors. */
+            /**
+             * @description Whether the upstream's error is added to the extensions of errors.
+             * @default false
+             * @example true
+             */
             on_error_forwarding?: boolean;
         } & {
             [key: string]: unknown;
         };
         GraphQLRootFields: {
-            /** @description Names of its fields. */
+            /**
+             * @description Names of its fields.
+             * @example [
+             *       "user"
+             *     ]
+             */
             fields?: string[] | null;
-            /** @description Name of the type. */
+            /**
+             * @description Name of the type.
+             * @example Query
+             */
             type?: string;
         } & {
             [key: string]: unknown;
@@ -6180,89 +7480,194 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds between two fetches, at least 10. Default: 0, on demand.
+             * @default 0
+             * @example 3600
              */
             interval?: number;
         } & {
             [key: string]: unknown;
         };
         GraphQLSourceConfig: {
-            /** @description Body of requests to a REST source, as JSON; variables in it stand for JSON values, within strings for their text. */
+            /**
+             * @description Body of requests to a REST source, as JSON; variables in it stand for JSON values, within strings for their text.
+             * @example {"id": {{.arguments.id}}}
+             */
             body?: string;
-            /** @description Whether operation is sent to a GraphQL source in place of one for the selected fields. The source may have fields of any object type then, and values are taken from the data of its response; one with errors has none. */
+            /**
+             * @description Whether operation is sent to a GraphQL source in place of one for the selected fields. The source may have fields of any object type then, and values are taken from the data of its response; one with errors has none.
+             * @default false
+             * @example true
+             */
             has_operation?: boolean;
-            /** @description Headers of requests, at most 1000; values may also hold $svc_context and $svc_meta variables. */
+            /**
+             * @description Headers of requests, at most 1000; values may also hold $svc_context and $svc_meta variables.
+             * @example {
+             *       "X-Tenant": "$svc_meta.tenant"
+             *     }
+             */
             headers?: {
                 [key: string]: string;
             };
-            /** @description Method of a REST source: GET (default), POST, PUT, PATCH or DELETE. A GraphQL source is called with POST. */
+            /**
+             * @description Method of a REST source: GET (default), POST, PUT, PATCH or DELETE. A GraphQL source is called with POST.
+             * @default GET
+             * @example GET
+             */
             method?: string;
-            /** @description Query or mutation of has_operation, such as query($id: ID!) { user(id: $id) { name } }. */
+            /**
+             * @description Query or mutation of has_operation, such as query($id: ID!) { user(id: $id) { name } }.
+             * @example query ($id: ID!) { user(id: $id) { name } }
+             */
             operation?: string;
-            /** @description Parameters that are added to the URL of a REST source, at most 1000. One whose value is a variable without a value is left out. */
+            /**
+             * @description Parameters that are added to the URL of a REST source, at most 1000. One whose value is a variable without a value is left out.
+             * @example [
+             *       {
+             *         "name": "fields",
+             *         "value": "name,city"
+             *       }
+             *     ]
+             */
             query?: components["schemas"]["GraphQLParameter"][] | null;
-            /** @description Whether subscriptions by sse are sent with POST. */
+            /**
+             * @description Whether subscriptions by sse are sent with POST.
+             * @default false
+             * @example true
+             */
             sse_use_post?: boolean;
-            /** @description Protocol of subscriptions of a GraphQL source: graphql-ws (default), graphql-transport-ws or sse. An API behind svc:// streams them itself. */
+            /**
+             * @description Protocol of subscriptions of a GraphQL source: graphql-ws (default), graphql-transport-ws or sse. An API behind svc:// streams them itself.
+             * @default graphql-ws
+             * @example sse
+             */
             subscription_type?: string;
             /**
              * Format: double
              * @description Seconds within which the source must have answered. Default: proxy.transport.response_timeout.
+             * @example 2.5
              */
             timeout?: number;
-            /** @description Address, such as http://users.internal/users/{{.arguments.id}}, or svc:// and the id or name of another API of the organisation, which is called without the network. Scheme and host are fixed. proxy.transport and upstream_certificates apply to all sources. */
+            /**
+             * @description Address, such as http://users.internal/users/{{.arguments.id}}, or svc:// and the id or name of another API of the organisation, which is called without the network. Scheme and host are fixed. proxy.transport and upstream_certificates apply to all sources.
+             * @example http://users.internal/users/{{.arguments.id}}
+             */
             url?: string;
-            /** @description Variables of operation, an object whose strings may hold the variables of a REST source; a string that is one variable stands for its JSON value. */
+            /**
+             * @description Variables of operation, an object whose strings may hold the variables of a REST source; a string that is one variable stands for its JSON value.
+             * @example {
+             *       "id": "{{.arguments.id}}"
+             *     }
+             */
             variables?: unknown;
         } & {
             [key: string]: unknown;
         };
         GraphQLSubgraph: {
-            /** @description Schema with the directives of federation, in SDL, as the field _service.sdl of the upstream returns it; filled in from there when the schema is fetched. Supergraphs that name the API take it over when they are saved. */
+            /**
+             * @description Schema with the directives of federation, in SDL, as the field _service.sdl of the upstream returns it; filled in from there when the schema is fetched. Supergraphs that name the API take it over when they are saved.
+             * @example type Query { orders: [ID] }
+             */
             sdl?: string;
         } & {
             [key: string]: unknown;
         };
         GraphQLSubscriptions: {
-            /** @description What happens to an event over a limit: drop, delay (until the rate allows it; over the quota the subscription ends) or end (the subscription ends with an error). Default: end. */
+            /**
+             * @description What happens to an event over a limit: drop, delay (until the rate allows it; over the quota the subscription ends) or end (the subscription ends with an error). Default: end.
+             * @default end
+             * @example drop
+             */
             at_limit?: string;
-            /** @description Whether each event counts as a call under the rate and the quota that the key has when the subscription begins. */
+            /**
+             * @description Whether each event counts as a call under the rate and the quota that the key has when the subscription begins.
+             * @default false
+             * @example true
+             */
             count_events?: boolean;
-            /** @description Headers of the client that handshakes with the upstream have, at most 1000. Default: all. Fewer let more clients share a connection. */
+            /**
+             * @description Headers of the client that handshakes with the upstream have, at most 1000. Default: all. Fewer let more clients share a connection.
+             * @example [
+             *       "Authorization"
+             *     ]
+             */
             forward_headers?: string[] | null;
             /**
              * Format: int64
              * @description How often a subscription that an upstream has lost is begun again, 0 to 20, after 1, 2, 4 and at most 30 seconds. Events in between are lost. One that an upstream ends with 4401 or 4403 is not begun again. Default: 0, the client gets an error.
+             * @default 0
+             * @example 5
              */
             reconnect?: number;
-            /** @description Whether clients with the same operation, variables and forwarded headers share one subscription at the upstream; where that streams by sse, clients with GraphQL connections only. Each client gets the events from when it joined. */
+            /**
+             * @description Whether clients with the same operation, variables and forwarded headers share one subscription at the upstream; where that streams by sse, clients with GraphQL connections only. Each client gets the events from when it joined.
+             * @default false
+             * @example true
+             */
             share?: boolean;
         } & {
             [key: string]: unknown;
         };
         GraphQLSupergraph: {
-            /** @description Whether entities are fetched from subgraphs one by one. */
+            /**
+             * @description Whether entities are fetched from subgraphs one by one.
+             * @default false
+             * @example true
+             */
             disable_query_batching?: boolean;
-            /** @description Headers of all requests to subgraphs, at most 1000. Those of a subgraph come before them. */
+            /**
+             * @description Headers of all requests to subgraphs, at most 1000. Those of a subgraph come before them.
+             * @example {
+             *       "X-Source": "gateway"
+             *     }
+             */
             global_headers?: {
                 [key: string]: string;
             };
-            /** @description Schema of clients in SDL; filled in when the API is saved. */
+            /**
+             * @description Schema of clients in SDL; filled in when the API is saved.
+             * @example type Query { orders: [ID] }
+             */
             merged_sdl?: string;
-            /** @description Services that the graph is composed of, 1 to 1000. */
+            /**
+             * @description Services that the graph is composed of, 1 to 1000.
+             * @example [
+             *       {
+             *         "name": "orders",
+             *         "url": "http://orders.internal/graphql",
+             *         "sdl": "type Query { orders: [ID] }"
+             *       }
+             *     ]
+             */
             subgraphs?: components["schemas"]["GraphQLMember"][] | null;
-            /** @description Time of the last composition that changed merged_sdl (RFC 3339); filled in. */
+            /**
+             * @description Time of the last composition that changed merged_sdl (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             updated_at?: string;
         } & {
             [key: string]: unknown;
         };
         GraphQLTrustedDocuments: {
-            /** @description Operations by the SHA-256 of their text in lower-case hexadecimal, at most 100,000. */
+            /**
+             * @description Operations by the SHA-256 of their text in lower-case hexadecimal, at most 100,000.
+             * @example {
+             *       "09e5efea02c7bdfae5e8971ec12202e07e2f6540ee38a612ac63808be5b69fc0": "{ orders }"
+             *     }
+             */
             documents?: {
                 [key: string]: string;
             };
-            /** @description Whether clients may add operations, as automatic persisted queries do. */
+            /**
+             * @description Whether clients may add operations, as automatic persisted queries do.
+             * @default false
+             * @example true
+             */
             register?: boolean;
-            /** @description Whether no other operations can be run. */
+            /**
+             * @description Whether no other operations can be run.
+             * @default false
+             * @example true
+             */
             required?: boolean;
         } & {
             [key: string]: unknown;
@@ -6286,19 +7691,43 @@ export interface components {
             target: string;
         };
         HeaderRule: {
-            /** @description Headers that are set, at most 1000; values of at most 8192 bytes may hold $svc_context and $svc_meta variables. */
+            /**
+             * @description Headers that are set, at most 1000; values of at most 8192 bytes may hold $svc_context and $svc_meta variables.
+             * @example {
+             *       "X-Source": "gateway"
+             *     }
+             */
             add_headers?: {
                 [key: string]: string;
             };
-            /** @description Headers that are removed, at most 1000. */
+            /**
+             * @description Headers that are removed, at most 1000.
+             * @example [
+             *       "X-Debug"
+             *     ]
+             */
             delete_headers?: string[] | null;
-            /** @description Whether the entry is off. */
+            /**
+             * @description Whether the entry is off.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
-            /** @description Whether letters of the path match in either case. */
+            /**
+             * @description Whether letters of the path match in either case.
+             * @default false
+             * @example true
+             */
             ignore_case?: boolean;
-            /** @description Method, such as GET. Default: every method. */
+            /**
+             * @description Method, such as GET. Default: every method.
+             * @example GET
+             */
             method?: string;
-            /** @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes. */
+            /**
+             * @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes.
+             * @example /users/{id}
+             */
             path?: string;
         } & {
             [key: string]: unknown;
@@ -6313,36 +7742,66 @@ export interface components {
             version: string;
         };
         HealthCheck: {
-            /** @description Whether no checks are made. */
+            /**
+             * @description Whether no checks are made.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
-            /** @description Statuses of good responses. Default: 200 to 399. */
+            /**
+             * @description Statuses of good responses. Default: 200 to 399.
+             * @example [
+             *       200,
+             *       204
+             *     ]
+             */
             expected?: number[] | null;
-            /** @description Headers of the request. */
+            /**
+             * @description Headers of the request.
+             * @example {
+             *       "X-Check": "gateway"
+             *     }
+             */
             headers?: {
                 [key: string]: string;
             };
             /**
              * Format: int64
              * @description Good responses in a row after which a target is called again, from 1 to 100. Default: 2.
+             * @default 2
+             * @example 3
              */
             healthy?: number;
             /**
              * Format: double
              * @description Seconds between two checks, from 0.1 to 3600, varied by a fifth. Default: 10.
+             * @default 10
+             * @example 5
              */
             interval?: number;
-            /** @description Method of the request, in upper case. Default: GET. */
+            /**
+             * @description Method of the request, in upper case. Default: GET.
+             * @default GET
+             * @example HEAD
+             */
             method?: string;
-            /** @description Path on the target, with a query if there is one, such as /health. */
+            /**
+             * @description Path on the target, with a query if there is one, such as /health.
+             * @example /health
+             */
             path?: string;
             /**
              * Format: double
              * @description Seconds to wait for the response, from 0.01 to 60 and at most the interval. Default: 2.
+             * @default 2
+             * @example 1.5
              */
             timeout?: number;
             /**
              * Format: int64
              * @description Bad responses in a row after which a target is not called, from 1 to 100. Default: 3.
+             * @default 3
+             * @example 5
              */
             unhealthy?: number;
         } & {
@@ -6407,7 +7866,10 @@ export interface components {
             by?: "link" | "letter";
         };
         Key: {
-            /** @description Secret of at least 32 bytes that is shared with the client, or the client's public key in PEM; never returned. */
+            /**
+             * @description Secret of at least 32 bytes that is shared with the client, or the client's public key in PEM; never returned.
+             * @example a secret of at least 32 bytes, shared with the client
+             */
             secret?: string;
         } & {
             [key: string]: unknown;
@@ -6466,30 +7928,124 @@ export interface components {
             policy?: string;
         };
         KeyRequest: {
+            /**
+             * @description Ids of the policies that are asked for, where there are several.
+             * @example [
+             *       "starter"
+             *     ]
+             */
             apply_policies?: string[] | null;
+            /**
+             * @description Whether the request is approved; filled in.
+             * @default false
+             * @example true
+             */
             approved?: boolean;
+            /**
+             * @description Id of the developer. Default: the one who calls.
+             * @example 5d1c7f0e2a
+             */
             by_user?: string;
+            /** @description Entry that offers the policy; filled in. */
             catalogue_entry?: components["schemas"]["Entry"];
+            /**
+             * @description Entries that offer the policies, where there are several; filled in.
+             * @example [
+             *       {
+             *         "name": "Orders"
+             *       }
+             *     ]
+             */
             catalogues?: components["schemas"]["Entry"][] | null;
+            /**
+             * @description Id of the client certificate that is to stand for the key.
+             * @example
+             */
             certificate?: string;
+            /**
+             * @description Time of the request (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             date_created?: string;
+            /**
+             * @description Time of the decision (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             decided_at?: string;
+            /**
+             * @description User who decided; filled in.
+             * @example operator@example.com
+             */
             decided_by?: string;
+            /**
+             * @description Values of key_request_fields, and others; at most 50, of at most 4096 bytes each.
+             * @example {
+             *       "use_case": "Orders of the shop"
+             *     }
+             */
             fields?: {
                 [key: string]: unknown;
             };
+            /**
+             * @description Id of the API that is asked for; filled in from the entry.
+             * @example orders
+             */
             for_api?: string;
+            /**
+             * @description Id of the policy that is asked for.
+             * @example starter
+             */
             for_plan?: string;
+            /**
+             * @description Id of the request; filled in.
+             * @example 5d1c7f0e2a
+             */
             id?: string;
+            /**
+             * @description Secret or public key that verifies the tokens of the key that is asked for; never shown.
+             * @example
+             */
             jwt_secret?: string;
+            /**
+             * @description Older member; always empty, as credentials are shown once only.
+             * @example
+             */
             key?: string;
+            /**
+             * @description Id of the key that is to change, or of the one that was issued.
+             * @example 9f86d081
+             */
             key_id?: string;
+            /** @description OAuth client that is asked for, where the entry issues these. */
             oauth_info?: components["schemas"]["OAuthInfo"];
+            /**
+             * @description Id of the organisation; filled in.
+             * @example acme
+             */
             org_id?: string;
+            /** @description Developer who asks; filled in. */
             portal_developer?: components["schemas"]["Developer"];
+            /**
+             * @description Reason of a rejection, at most 2000 bytes; filled in.
+             * @example Please name the use case.
+             */
             reason?: string;
+            /**
+             * @description Ids of the policies that the key is to lose.
+             * @example [
+             *       "trial"
+             *     ]
+             */
             remove_policies?: string[] | null;
+            /**
+             * @description State of the request; filled in.
+             * @example pending
+             */
             state?: string;
+            /**
+             * @description v2 if for_plan and apply_policies are ids of policies. Those of older requests may be ids of entries of the catalogue.
+             * @example v2
+             */
             version?: string;
         } & {
             [key: string]: unknown;
@@ -6554,104 +8110,312 @@ export interface components {
             total_capped: boolean;
         };
         KeySession: {
+            /**
+             * @description What the key may do, by API id; at most 10,000 APIs. Policies replace it.
+             * @example {
+             *       "orders": {
+             *         "versions": [
+             *           "v1"
+             *         ]
+             *       }
+             *     }
+             */
             access_rights?: {
                 [key: string]: components["schemas"]["Access"];
             };
             access_rights_array?: components["schemas"]["Access"][] | null;
+            /**
+             * @description Name of the key for people, at most 1024 bytes.
+             * @example Orders of the shop
+             */
             alias?: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Older member, without effect.
+             * @default 0
+             * @example 0
+             */
             allowance?: number;
+            /**
+             * @description Ids of the key's policies, at most 100.
+             * @example [
+             *       "gold"
+             *     ]
+             */
             apply_policies?: string[] | null;
+            /**
+             * @description Older form of apply_policies, used only if that is empty.
+             * @example gold
+             */
             apply_policy_id?: string;
+            /** @description Password of a user. */
             basic_auth_data?: components["schemas"]["BasicAuth"];
-            /** @description Id of the client certificate that stands for the key. */
+            /**
+             * @description Id of the client certificate that stands for the key.
+             * @example 2e7d2c03a9507ae265ecf5b5356885a53393a2029d241394997265a1a25aefc6
+             */
             certificate?: string;
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
+             * @example 0
              */
             data_expires?: number;
+            /**
+             * @description Time at which the key was created (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             date_created?: string;
-            /** @description Older member, without effect. */
+            /**
+             * @description Older member, without effect.
+             * @default false
+             * @example true
+             */
             enable_detailed_recording?: boolean;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Unix seconds from which the key is not valid; 0 and -1 are never.
+             * @default 0
+             * @example 1798761600
+             */
             expires?: number;
-            /** @description Whether requests are signed by HMAC. Not supported: must be false. */
+            /**
+             * @description Whether requests are signed by HMAC. Not supported: must be false.
+             * @default false
+             * @example false
+             */
             hmac_enabled?: boolean;
-            /** @description Secret of hmac_enabled. Not supported: without effect. */
+            /**
+             * @description Secret of hmac_enabled. Not supported: without effect.
+             * @example
+             */
             hmac_string?: string;
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
+             * @example 0
              */
             id_extractor_deadline?: number;
+            /**
+             * @description Whether the key is refused.
+             * @default false
+             * @example true
+             */
             is_inactive?: boolean;
             /** @description Secret or public key that verifies tokens that name the key. */
             jwt_data?: components["schemas"]["Key"];
+            /**
+             * @description Unix seconds of the last change, which starts new rate windows; filled in.
+             * @example 1795849200
+             */
             last_updated?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Aliases in a GraphQL operation; fragments count where they are spread.
+             * @default 0
+             * @example 20
+             */
             max_query_aliases?: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Fields of a GraphQL operation, times the sizes of the lists that they are in.
+             * @default 0
+             * @example 10000
+             */
             max_query_cost?: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Levels that a GraphQL operation may nest.
+             * @default 0
+             * @example 8
+             */
             max_query_depth?: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Directives in a GraphQL operation; fragments count where they are spread.
+             * @default 0
+             * @example 20
+             */
             max_query_directives?: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Fields of the outermost selection set of a GraphQL operation.
+             * @default 0
+             * @example 10
+             */
             max_query_root_fields?: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Tokens of a GraphQL document.
+             * @default 0
+             * @example 5000
+             */
             max_query_tokens?: number;
+            /**
+             * @description Values for $svc_meta variables, by name. A policy's value replaces the key's.
+             * @example {
+             *       "tenant": "acme"
+             *     }
+             */
             meta_data?: {
                 [key: string]: unknown;
             };
+            /** @description Shares of the quota at which the event TriggerExceeded is raised. */
             monitor?: components["schemas"]["Monitor"];
-            /** @description Ids of the client certificates of which one must be presented with the key. */
+            /**
+             * @description Ids of the client certificates of which one must be presented with the key.
+             * @example [
+             *       "2e7d2c03a9507ae265ecf5b5356885a53393a2029d241394997265a1a25aefc6"
+             *     ]
+             */
             mtls_static_certificate_bindings?: string[] | null;
-            /** @description Id of the OAuth client that the session belongs to; filled in. */
+            /**
+             * @description Id of the OAuth client that the session belongs to; filled in.
+             * @example shop
+             */
             oauth_client_id?: string;
-            /** @description Tokens of OAuth clients. Not supported: must be empty. */
+            /**
+             * @description Tokens of OAuth clients. Not supported: must be empty.
+             * @example {}
+             */
             oauth_keys?: unknown;
+            /**
+             * @description Id of the organisation that owns the key.
+             * @example acme
+             */
             org_id?: string;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Length of the period of rate in seconds, in whole milliseconds.
+             * @default 0
+             * @example 60
+             */
             per?: number;
-            /** @description What becomes of an expired key; "delete" is not supported. */
+            /**
+             * @description What becomes of an expired key; "delete" is not supported.
+             * @example retain
+             */
             post_expiry_action?: string;
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
+             * @default 0
+             * @example 0
              */
             post_expiry_grace_period?: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Calls per period of the quota, at most 9007199254740991.
+             * @default 0
+             * @example 100000
+             */
             quota_max?: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Calls that are left of the quota; filled in.
+             * @default 0
+             * @example 400
+             */
             quota_remaining?: number;
-            /** @description Period of the calendar at whose beginning the quota renews: hour, day, week (from Monday) or month. Default: quota_renewal_rate counts. */
+            /**
+             * @description Period of the calendar at whose beginning the quota renews: hour, day, week (from Monday) or month. Default: quota_renewal_rate counts.
+             * @example month
+             */
             quota_renewal_calendar?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Seconds after which the quota renews; 0 never renews.
+             * @default 0
+             * @example 86400
+             */
             quota_renewal_rate?: number;
-            /** @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC. */
+            /**
+             * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
+             * @default UTC
+             * @example Europe/Vienna
+             */
             quota_renewal_zone?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Unix seconds at which the quota renews; filled in.
+             * @default 0
+             * @example 1795852800
+             */
             quota_renews?: number;
-            /** @description The quotas of the key, if there is another one than that of the key as a whole; filled in. */
+            /**
+             * @description The quotas of the key, if there is another one than that of the key as a whole; filled in.
+             * @example [
+             *       {
+             *         "scope": "gold",
+             *         "apis": [
+             *           "orders"
+             *         ],
+             *         "quota_max": 1000,
+             *         "quota_remaining": 400,
+             *         "quota_renews": 1795852800,
+             *         "quota_renewal_rate": 3600
+             *       }
+             *     ]
+             */
             quotas?: components["schemas"]["QuotaState"][] | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Calls that are admitted per period, at most 2147483647.
+             * @default 0
+             * @example 100
+             */
             rate?: number;
-            /** @description All keys of a session that was rotated, the newest last; filled in. */
+            /**
+             * @description All keys of a session that was rotated, the newest last; filled in.
+             * @example [
+             *       {
+             *         "key_hash": "9f86d081884c7d65",
+             *         "retires": 1795852800
+             *       }
+             *     ]
+             */
             rotated_keys?: components["schemas"]["Credential"][] | null;
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
+             * @default 0
+             * @example 0
              */
             session_lifetime?: number;
-            /** @description Smoothing of rates. Not supported: must be off. */
+            /**
+             * @description Smoothing of rates. Not supported: must be off.
+             * @example {
+             *       "enabled": false
+             *     }
+             */
             smoothing?: unknown;
-            /** @description Identity of the session whose further key this is; filled in, and nothing else is set. */
+            /**
+             * @description Identity of the session whose further key this is; filled in, and nothing else is set.
+             * @example 9f86d081884c7d65
+             */
             successor_of?: string;
+            /**
+             * @description Labels for people, at most 1000.
+             * @example [
+             *       "partners"
+             *     ]
+             */
             tags?: string[] | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds that a call over the rate waits before each further try, at most 3600.
+             * @default 0
+             * @example 0.5
+             */
             throttle_interval?: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Tries after which a call over the rate is refused, at most 1000.
+             * @default 0
+             * @example 3
+             */
             throttle_retry_limit?: number;
         } & {
             [key: string]: unknown;
@@ -6783,24 +8547,58 @@ export interface components {
             password?: string;
         };
         MailCopies: {
+            /** @description Letter with a credential. */
             key_email?: components["schemas"]["MailCopy"];
+            /** @description Letter to choose another password. */
             reset_password_email?: components["schemas"]["MailCopy"];
+            /** @description Letter to new developers. */
             welcome_email?: components["schemas"]["MailCopy"];
         } & {
             [key: string]: unknown;
         };
         MailCopy: {
+            /**
+             * @description Text, at most 32768 bytes.
+             * @example Here is your key.
+             */
             body?: string;
+            /**
+             * @description Whether the letter is sent.
+             * @default false
+             * @example true
+             */
             enabled?: boolean;
+            /**
+             * @description Whether the credential is left out of the letter.
+             * @default false
+             * @example true
+             */
             hide_token_data?: boolean;
+            /**
+             * @description End of the text, at most 2048 bytes.
+             * @example The API team
+             */
             sign_off?: string;
+            /**
+             * @description Subject, at most 200 bytes.
+             * @example Your key
+             */
             subject?: string;
         } & {
             [key: string]: unknown;
         };
         MailOptions: {
+            /** @description Texts of the letters. */
             email_copy?: components["schemas"]["MailCopies"];
+            /**
+             * @description Address of the sender. Default: the setting of the admin.
+             * @example apis@example.com
+             */
             mail_from_email?: string;
+            /**
+             * @description Name of the sender, at most 200 bytes.
+             * @example Example APIs
+             */
             mail_from_name?: string;
         } & {
             [key: string]: unknown;
@@ -6848,24 +8646,48 @@ export interface components {
             org_id?: string;
         };
         MockEntry: {
-            /** @description Body of the response. */
+            /**
+             * @description Body of the response.
+             * @example {"status": "ok"}
+             */
             body?: string;
             /**
              * Format: int64
              * @description Status of the response, 200 to 599. Default: 200.
+             * @default 200
+             * @example 200
              */
             code?: number;
-            /** @description Whether the entry is off. */
+            /**
+             * @description Whether the entry is off.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
-            /** @description Headers of the response. Default of Content-Type: application/json for JSON, else text/plain. */
+            /**
+             * @description Headers of the response. Default of Content-Type: application/json for JSON, else text/plain.
+             * @example {
+             *       "Content-Type": "application/json"
+             *     }
+             */
             headers?: {
                 [key: string]: string;
             };
-            /** @description Whether letters of the path match in either case. */
+            /**
+             * @description Whether letters of the path match in either case.
+             * @default false
+             * @example true
+             */
             ignore_case?: boolean;
-            /** @description Method, such as GET. Default: every method. */
+            /**
+             * @description Method, such as GET. Default: every method.
+             * @example GET
+             */
             method?: string;
-            /** @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes. */
+            /**
+             * @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes.
+             * @example /users/{id}
+             */
             path?: string;
         } & {
             [key: string]: unknown;
@@ -6875,7 +8697,13 @@ export interface components {
             RawKey: string;
         };
         Monitor: {
-            /** @description Percentages of the quota at which an event is raised, above 0 and up to 100; at most 100 of them. */
+            /**
+             * @description Percentages of the quota at which an event is raised, above 0 and up to 100; at most 100 of them.
+             * @example [
+             *       80,
+             *       100
+             *     ]
+             */
             trigger_limits?: number[] | null;
         } & {
             [key: string]: unknown;
@@ -6891,32 +8719,114 @@ export interface components {
             use_case?: string;
         };
         NewDeveloper: {
+            /**
+             * @description Older member; always empty, as hashes of passwords are not shown.
+             * @example []
+             */
             PWHistory?: string[] | null;
+            /**
+             * @description Time at which the account was made (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             date_created?: string;
+            /**
+             * @description Address, and the name at log-in; at most 254 bytes.
+             * @example ada@example.com
+             */
             email?: string;
+            /**
+             * @description Further values by name, such as those of signup_fields; at most 100, of at most 4096 bytes each.
+             * @example {
+             *       "company": "Example Ltd"
+             *     }
+             */
             fields?: {
                 [key: string]: string;
             };
+            /**
+             * @description Id of the developer; filled in.
+             * @example 5d1c7f0e2a
+             */
             id?: string;
+            /**
+             * @description Whether the developer may not log in.
+             * @default false
+             * @example true
+             */
             inactive?: boolean;
+            /**
+             * @description Policies of each key, by the id of the key; filled in.
+             * @example {
+             *       "9f86d081": [
+             *         "starter"
+             *       ]
+             *     }
+             */
             keys?: {
                 [key: string]: string[] | null;
             };
+            /**
+             * @description Time of the last log-in (RFC 3339); filled in, and left out before the first.
+             * @example 2026-11-28T07:00:00Z
+             */
             last_login_date?: string;
+            /**
+             * @description Older member, at most 4096 bytes; kept, and without effect.
+             * @example
+             */
             nonce?: string;
+            /**
+             * @description OAuth clients of the developer, by policy; filled in.
+             * @example {
+             *       "starter": [
+             *         {
+             *           "client_id": "shop",
+             *           "redirect_uri": "https://shop.example/done"
+             *         }
+             *       ]
+             *     }
+             */
             oauth_clients?: {
                 [key: string]: components["schemas"]["Client"][] | null;
             };
+            /**
+             * @description Id of the organisation that the developer belongs to; filled in.
+             * @example acme
+             */
             org_id?: string;
             /** @description only when the developer is made; 6…1024 bytes. Without one they ask for a letter to choose it */
             password?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Days after which a password must be replaced, 0 to 36500; 0 is never.
+             * @default 0
+             * @example 90
+             */
             password_max_days?: number;
+            /**
+             * @description Time at which the password was set (RFC 3339); filled in, and left out while there is no password.
+             * @example 2026-11-28T07:00:00Z
+             */
             password_updated?: string;
+            /**
+             * @description Older member, at most 4096 bytes; kept, and without effect.
+             * @example
+             */
             sso_key?: string;
+            /**
+             * @description Id of the key for each policy, by policy; filled in.
+             * @example {
+             *       "starter": "9f86d081"
+             *     }
+             */
             subscriptions?: {
                 [key: string]: string;
             };
+            /**
+             * @description Whether the address is verified. Default: unchanged in an update.
+             * @default false
+             * @example true
+             */
             verified?: boolean;
         };
         NewKey: {
@@ -7031,6 +8941,10 @@ export interface components {
             upstream_mean_ms: number;
         };
         OAuthInfo: {
+            /**
+             * @description URI that the client may be redirected to.
+             * @example https://shop.example/done
+             */
             redirect_uri?: string;
         } & {
             [key: string]: unknown;
@@ -7255,15 +9169,35 @@ export interface components {
             pages?: components["schemas"]["Page"][];
         };
         Partitions: {
-            /** @description Access rights. */
+            /**
+             * @description Access rights.
+             * @default false
+             * @example true
+             */
             acl?: boolean;
-            /** @description Limits on GraphQL operations. */
+            /**
+             * @description Limits on GraphQL operations.
+             * @default false
+             * @example true
+             */
             complexity?: boolean;
-            /** @description Limits of each API. */
+            /**
+             * @description Limits of each API.
+             * @default false
+             * @example true
+             */
             per_api?: boolean;
-            /** @description The quota. */
+            /**
+             * @description The quota.
+             * @default false
+             * @example true
+             */
             quota?: boolean;
-            /** @description The rate. */
+            /**
+             * @description The rate.
+             * @default false
+             * @example true
+             */
             rate_limit?: boolean;
         } & {
             [key: string]: unknown;
@@ -7300,16 +9234,30 @@ export interface components {
             source: "upload" | "introspection" | "rollback";
         };
         PathAction: {
-            /** @description no_action, or reply to send a response. Default: no_action. */
+            /**
+             * @description no_action, or reply to send a response. Default: no_action.
+             * @default no_action
+             * @example reply
+             */
             action?: string;
             /**
              * Format: int64
              * @description Status of the response, 200 to 599. Default: 200.
+             * @default 200
+             * @example 404
              */
             code?: number;
-            /** @description Body of the response. */
+            /**
+             * @description Body of the response.
+             * @example {"error": "not here"}
+             */
             data?: string;
-            /** @description Headers of the response. */
+            /**
+             * @description Headers of the response.
+             * @example {
+             *       "Content-Type": "application/json"
+             *     }
+             */
             headers?: {
                 [key: string]: string;
             };
@@ -7317,109 +9265,223 @@ export interface components {
             [key: string]: unknown;
         };
         PathBreaker: {
-            /** @description Whether all calls are made afterwards. Default: one call is made as a probe. */
+            /**
+             * @description Whether all calls are made afterwards. Default: one call is made as a probe.
+             * @default false
+             * @example true
+             */
             disable_half_open_state?: boolean;
-            /** @description Whether the entry is off. */
+            /**
+             * @description Whether the entry is off.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
-            /** @description Whether letters of the path match in either case. */
+            /**
+             * @description Whether letters of the path match in either case.
+             * @default false
+             * @example true
+             */
             ignore_case?: boolean;
-            /** @description Method, such as GET. Default: every method. */
+            /**
+             * @description Method, such as GET. Default: every method.
+             * @example GET
+             */
             method?: string;
-            /** @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes. */
+            /**
+             * @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes.
+             * @example /users/{id}
+             */
             path?: string;
             /**
              * Format: double
              * @description Seconds that calls are refused, from 0.1 to 86400. Default: 60.
+             * @default 60
+             * @example 30
              */
             return_to_service_after?: number;
             /**
              * Format: int64
              * @description Calls that there must have been in these seconds, from 1 to 1000000.
+             * @default 0
+             * @example 20
              */
             samples?: number;
             /**
              * Format: double
              * @description Share of the calls of the last ten seconds that must fail, above 0 and up to 1.
+             * @default 0
+             * @example 0.5
              */
             threshold_percent?: number;
         } & {
             [key: string]: unknown;
         };
         PathEntry: {
-            /** @description Whether the entry is off. */
+            /**
+             * @description Whether the entry is off.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
-            /** @description Whether letters of the path match in either case. */
+            /**
+             * @description Whether letters of the path match in either case.
+             * @default false
+             * @example true
+             */
             ignore_case?: boolean;
-            /** @description Method, such as GET. Default: every method. */
+            /**
+             * @description Method, such as GET. Default: every method.
+             * @example GET
+             */
             method?: string;
-            /** @description Older form: what is done, by method. At most one of method and method_actions is set. */
+            /**
+             * @description Older form: what is done, by method. At most one of method and method_actions is set.
+             * @example {
+             *       "GET": {
+             *         "action": "reply",
+             *         "code": 404,
+             *         "data": "not here"
+             *       }
+             *     }
+             */
             method_actions?: {
                 [key: string]: components["schemas"]["PathAction"];
             };
-            /** @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes. */
+            /**
+             * @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes.
+             * @example /users/{id}
+             */
             path?: string;
         } & {
             [key: string]: unknown;
         };
         PathLists: {
-            /** @description Paths that are refused. */
+            /**
+             * @description Paths that are refused.
+             * @example [
+             *       "/internal/*"
+             *     ]
+             */
             black_list?: string[] | null;
-            /** @description Paths that need no key and have no limits. */
+            /**
+             * @description Paths that need no key and have no limits.
+             * @example [
+             *       "/health"
+             *     ]
+             */
             ignored?: string[] | null;
-            /** @description Paths that alone are served, if there is one. */
+            /**
+             * @description Paths that alone are served, if there is one.
+             * @example [
+             *       "/orders/{id}"
+             *     ]
+             */
             white_list?: string[] | null;
         } & {
             [key: string]: unknown;
         };
         PathRate: {
-            /** @description Whether the entry is off. */
+            /**
+             * @description Whether the entry is off.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
-            /** @description Whether letters of the path match in either case. */
+            /**
+             * @description Whether letters of the path match in either case.
+             * @default false
+             * @example true
+             */
             ignore_case?: boolean;
-            /** @description Method, such as GET. Default: every method. */
+            /**
+             * @description Method, such as GET. Default: every method.
+             * @example GET
+             */
             method?: string;
-            /** @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes. */
+            /**
+             * @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes.
+             * @example /users/{id}
+             */
             path?: string;
             /**
              * Format: double
              * @description Length of the period in seconds, in whole milliseconds.
+             * @default 0
+             * @example 1
              */
             per?: number;
             /**
              * Format: double
              * @description Calls that are admitted per period; 0 and negative numbers limit nothing.
+             * @default 0
+             * @example 10
              */
             rate?: number;
         } & {
             [key: string]: unknown;
         };
         PathTimeout: {
-            /** @description Whether the entry is off. */
+            /**
+             * @description Whether the entry is off.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
-            /** @description Whether letters of the path match in either case. */
+            /**
+             * @description Whether letters of the path match in either case.
+             * @default false
+             * @example true
+             */
             ignore_case?: boolean;
-            /** @description Method, such as GET. Default: every method. */
+            /**
+             * @description Method, such as GET. Default: every method.
+             * @example GET
+             */
             method?: string;
-            /** @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes. */
+            /**
+             * @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes.
+             * @example /users/{id}
+             */
             path?: string;
             /**
              * Format: double
              * @description Seconds from 0.001 to 86400.
+             * @default 0
+             * @example 20
              */
             timeout?: number;
         } & {
             [key: string]: unknown;
         };
         PersistedOperation: {
-            /** @description Whether the entry is off. */
+            /**
+             * @description Whether the entry is off.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
-            /** @description Method of the calls: GET, POST, PUT, PATCH or DELETE. */
+            /**
+             * @description Method of the calls: GET, POST, PUT, PATCH or DELETE.
+             * @example GET
+             */
             method?: string;
-            /** @description GraphQL operation that goes to the upstream. */
+            /**
+             * @description GraphQL operation that goes to the upstream.
+             * @example query ($code: ID!) { country(code: $code) { name } }
+             */
             operation?: string;
-            /** @description Path below the listen path; "{name}" matches one segment. */
+            /**
+             * @description Path below the listen path; "{name}" matches one segment.
+             * @example /countries/{code}
+             */
             path?: string;
-            /** @description Variables as JSON; strings may hold $path.name, $svc_context and $svc_meta variables. */
+            /**
+             * @description Variables as JSON; strings may hold $path.name, $svc_context and $svc_meta variables.
+             * @example {
+             *       "code": "$path.code"
+             *     }
+             */
             variables?: {
                 [key: string]: unknown;
             };
@@ -7491,120 +9553,231 @@ export interface components {
             value: string;
         };
         Policy: {
-            /** @description Older name of id, used if that is empty. */
+            /**
+             * @description Older name of id, used if that is empty.
+             * @example gold
+             */
             _id?: string;
-            /** @description What keys may do, by API id; at most 10,000 APIs. Default: the policy sets limits only. */
+            /**
+             * @description What keys may do, by API id; at most 10,000 APIs. Default: the policy sets limits only.
+             * @example {
+             *       "orders": {
+             *         "versions": [
+             *           "v1"
+             *         ]
+             *       }
+             *     }
+             */
             access_rights?: {
                 [key: string]: components["schemas"]["Access"];
             };
-            /** @description access_rights as a list. */
+            /**
+             * @description The entries of access_rights as a list, each with api_id; at most 10,000. Answers have both forms.
+             * @example [
+             *       {
+             *         "api_id": "orders"
+             *       }
+             *     ]
+             */
             access_rights_array?: components["schemas"]["Access"][] | null;
-            /** @description Whether the policy is in use. Default: true. */
+            /**
+             * @description Whether the policy is in use. Default: true.
+             * @default true
+             * @example false
+             */
             active?: boolean;
-            /** @description Time at which the policy was created; filled in. */
+            /**
+             * @description Time at which the policy was created; filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             date_created?: string;
-            /** @description Whether requests carry HTTP message signatures. Not supported: must be false. */
+            /**
+             * @description Whether requests carry HTTP message signatures. Not supported: must be false.
+             * @default false
+             * @example false
+             */
             enable_http_signature_validation?: boolean;
-            /** @description enforce (default), or measure to only count and log the refusals of the policy. */
+            /**
+             * @description enforce (default), or measure to only count and log the refusals of the policy.
+             * @default enforce
+             * @example measure
+             */
             enforcement?: string;
-            /** @description Whether requests are signed by HMAC. Not supported: must be false. */
+            /**
+             * @description Whether requests are signed by HMAC. Not supported: must be false.
+             * @default false
+             * @example false
+             */
             hmac_enabled?: boolean;
-            /** @description Id of the policy: at most 128 letters, digits, "-", "_" and ".". */
+            /**
+             * @description Id of the policy: at most 128 letters, digits, "-", "_" and ".".
+             * @example gold
+             */
             id?: string;
-            /** @description Whether keys of the policy are refused. */
+            /**
+             * @description Whether keys of the policy are refused.
+             * @default false
+             * @example true
+             */
             is_inactive?: boolean;
             /**
              * Format: int64
              * @description Seconds that new keys are valid; 0 is no end.
+             * @default 0
+             * @example 2592000
              */
             key_expires_in?: number;
-            /** @description Time of the last change; filled in. */
+            /**
+             * @description Time of the last change; filled in.
+             * @example 1795849200
+             */
             last_updated?: string;
             /**
              * Format: int64
              * @description Aliases in a GraphQL operation; fragments count where they are spread.
+             * @default 0
+             * @example 20
              */
             max_query_aliases?: number;
             /**
              * Format: int64
              * @description Fields of a GraphQL operation, times the sizes of the lists that they are in.
+             * @default 0
+             * @example 10000
              */
             max_query_cost?: number;
             /**
              * Format: int64
              * @description Levels that a GraphQL operation may nest.
+             * @default 0
+             * @example 8
              */
             max_query_depth?: number;
             /**
              * Format: int64
              * @description Directives in a GraphQL operation; fragments count where they are spread.
+             * @default 0
+             * @example 20
              */
             max_query_directives?: number;
             /**
              * Format: int64
              * @description Fields of the outermost selection set of a GraphQL operation.
+             * @default 0
+             * @example 10
              */
             max_query_root_fields?: number;
             /**
              * Format: int64
              * @description Tokens of a GraphQL document.
+             * @default 0
+             * @example 5000
              */
             max_query_tokens?: number;
-            /** @description Values for $svc_meta variables, by name. They replace the key's; those of later policies replace those of earlier ones. */
+            /**
+             * @description Values for $svc_meta variables, by name. They replace the key's; those of later policies replace those of earlier ones.
+             * @example {
+             *       "tenant": "acme"
+             *     }
+             */
             meta_data?: {
                 [key: string]: unknown;
             };
-            /** @description Name for people, at most 1024 bytes. */
+            /**
+             * @description Name for people, at most 1024 bytes.
+             * @example Gold
+             */
             name?: string;
-            /** @description Id of the organisation that owns the policy. */
+            /**
+             * @description Id of the organisation that owns the policy.
+             * @example acme
+             */
             org_id?: string;
             /** @description Groups of members that the policy sets. Default: all groups. */
             partitions?: components["schemas"]["Partitions"];
             /**
              * Format: double
              * @description Length of the period of rate in seconds, in whole milliseconds.
+             * @default 0
+             * @example 60
              */
             per?: number;
-            /** @description What becomes of expired keys; "delete" is not supported. */
+            /**
+             * @description What becomes of expired keys; "delete" is not supported.
+             * @example retain
+             */
             post_expiry_action?: string;
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
+             * @default 0
+             * @example 0
              */
             post_expiry_grace_period?: number;
             /**
              * Format: int64
              * @description Calls per period of the quota, at most 9007199254740991.
+             * @default 0
+             * @example 100000
              */
             quota_max?: number;
-            /** @description Period of the calendar at whose beginning the quota renews: hour, day, week (from Monday) or month. Default: quota_renewal_rate counts. */
+            /**
+             * @description Period of the calendar at whose beginning the quota renews: hour, day, week (from Monday) or month. Default: quota_renewal_rate counts.
+             * @example month
+             */
             quota_renewal_calendar?: string;
             /**
              * Format: int64
              * @description Seconds after which the quota renews; 0 never renews.
+             * @default 0
+             * @example 86400
              */
             quota_renewal_rate?: number;
-            /** @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC. */
+            /**
+             * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
+             * @default UTC
+             * @example Europe/Vienna
+             */
             quota_renewal_zone?: string;
             /**
              * Format: double
              * @description Calls that are admitted per period, at most 2147483647.
+             * @default 0
+             * @example 100
              */
             rate?: number;
-            /** @description Smoothing of rates. Not supported: must be off. */
+            /**
+             * @description Smoothing of rates. Not supported: must be off.
+             * @example {
+             *       "enabled": false
+             *     }
+             */
             smoothing?: unknown;
-            /** @description active (default), draft or deny; keys of a policy that is not active are refused. */
+            /**
+             * @description active (default), draft or deny; keys of a policy that is not active are refused.
+             * @default active
+             * @example draft
+             */
             state?: string;
-            /** @description Labels for people, at most 1000. */
+            /**
+             * @description Labels for people, at most 1000.
+             * @example [
+             *       "partners"
+             *     ]
+             */
             tags?: string[] | null;
             /**
              * Format: double
              * @description Seconds that a call over the rate waits before each further try, at most 3600.
+             * @default 0
+             * @example 0.5
              */
             throttle_interval?: number;
             /**
              * Format: int64
              * @description Tries after which a call over the rate is refused, at most 1000.
+             * @default 0
+             * @example 3
              */
             throttle_retry_limit?: number;
         } & {
@@ -7729,23 +9902,56 @@ export interface components {
         Proxy: {
             /** @description When all calls are refused because too many fail. */
             circuit_breaker?: components["schemas"]["APIBreaker"];
-            /** @description Whether a slash at the end of the upstream's path stays. */
+            /**
+             * @description Whether a slash at the end of the upstream's path stays.
+             * @default false
+             * @example true
+             */
             disable_strip_slash?: boolean;
             /** @description When a target that fails is left out for a while. */
             ejection?: components["schemas"]["Ejection"];
-            /** @description Whether calls are spread over target_list instead of target_url. */
+            /**
+             * @description Whether calls are spread over target_list instead of target_url.
+             * @default false
+             * @example true
+             */
             enable_load_balancing?: boolean;
             /** @description Health check of every target. */
             health_check?: components["schemas"]["HealthCheck"];
-            /** @description Path that requests begin with, such as /orders/. "{name}" and "{name:regex}" match one segment. At most 4096 bytes. */
+            /**
+             * @description Path that requests begin with, such as /orders/. "{name}" and "{name:regex}" match one segment. At most 4096 bytes.
+             * @example /orders/
+             */
             listen_path?: string;
-            /** @description Whether the upstream gets the client's Host. Default: the target's host. */
+            /**
+             * @description Whether the upstream gets the client's Host. Default: the target's host.
+             * @default false
+             * @example true
+             */
             preserve_host_header?: boolean;
-            /** @description Whether listen_path is removed from the path that goes to the upstream. */
+            /**
+             * @description Whether listen_path is removed from the path that goes to the upstream.
+             * @default false
+             * @example true
+             */
             strip_listen_path?: boolean;
-            /** @description Upstreams for load balancing, at most 256. */
+            /**
+             * @description Upstreams for load balancing, at most 256.
+             * @example [
+             *       {
+             *         "url": "http://a.internal:8080",
+             *         "weight": 3
+             *       },
+             *       {
+             *         "url": "http://b.internal:8080"
+             *       }
+             *     ]
+             */
             target_list?: components["schemas"]["Target"][] | null;
-            /** @description URL of the upstream (http or https), or of another API (svc://name). An API with event streams has none. */
+            /**
+             * @description URL of the upstream (http or https), or of another API (svc://name). An API with event streams has none.
+             * @example http://orders.internal:8080
+             */
             target_url?: string;
             /** @description How connections to the upstream are made. */
             transport?: components["schemas"]["Transport"];
@@ -7801,48 +10007,79 @@ export interface components {
             version: string;
         };
         QuotaState: {
-            /** @description Ids of the APIs whose calls are counted. */
+            /**
+             * @description Ids of the APIs whose calls are counted.
+             * @example [
+             *       "orders"
+             *     ]
+             */
             apis?: string[] | null;
             /**
              * Format: int64
              * @description Calls in each period.
+             * @default 0
+             * @example 1000
              */
             quota_max?: number;
             /**
              * Format: int64
              * @description Calls that are left.
+             * @default 0
+             * @example 400
              */
             quota_remaining?: number;
-            /** @description Period of the calendar at whose beginning the quota renews: hour, day, week (from Monday) or month. Default: quota_renewal_rate counts. */
+            /**
+             * @description Period of the calendar at whose beginning the quota renews: hour, day, week (from Monday) or month. Default: quota_renewal_rate counts.
+             * @example month
+             */
             quota_renewal_calendar?: string;
             /**
              * Format: int64
              * @description Seconds of a period; 0 is no end.
+             * @default 0
+             * @example 3600
              */
             quota_renewal_rate?: number;
-            /** @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC. */
+            /**
+             * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
+             * @default UTC
+             * @example Europe/Vienna
+             */
             quota_renewal_zone?: string;
             /**
              * Format: int64
              * @description Unix seconds at which the quota renews; 0 is never.
+             * @default 0
+             * @example 1795852800
              */
             quota_renews?: number;
-            /** @description What the calls are counted for: the id of a policy or an API, or empty for the key as a whole. */
+            /**
+             * @description What the calls are counted for: the id of a policy or an API, or empty for the key as a whole.
+             * @example gold
+             */
             scope?: string;
         } & {
             [key: string]: unknown;
         };
         RateLimit: {
-            /** @description Whether the limit is off. */
+            /**
+             * @description Whether the limit is off.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
             /**
              * Format: double
              * @description Length of the period in seconds, in whole milliseconds.
+             * @default 0
+             * @example 60
              */
             per?: number;
             /**
              * Format: double
              * @description Calls that are admitted per period, at most 2147483647; 0 and negative numbers limit nothing.
+             * @default 0
+             * @example 100
              */
             rate?: number;
         } & {
@@ -8047,33 +10284,78 @@ export interface components {
         };
         Revoked: Record<string, never>;
         RewriteCondition: {
-            /** @description Regular expression that the value must match. */
+            /**
+             * @description Regular expression that the value must match.
+             * @example ^on$
+             */
             match_rx?: string;
-            /** @description Whether the value must not match. */
+            /**
+             * @description Whether the value must not match.
+             * @default false
+             * @example true
+             */
             reverse?: boolean;
         } & {
             [key: string]: unknown;
         };
         RewriteConditions: {
-            /** @description Conditions on request headers. */
+            /**
+             * @description Conditions on request headers.
+             * @example {
+             *       "X-Beta": {
+             *         "match_rx": "^on$"
+             *       }
+             *     }
+             */
             header_matches?: {
                 [key: string]: components["schemas"]["RewriteCondition"];
             };
-            /** @description Conditions that a segment of the path must meet; the name is for captures only. */
+            /**
+             * @description Conditions that a segment of the path must meet; the name is for captures only.
+             * @example {
+             *       "user": {
+             *         "match_rx": "^\\d+$"
+             *       }
+             *     }
+             */
             path_part_matches?: {
                 [key: string]: components["schemas"]["RewriteCondition"];
             };
-            /** @description Conditions on the body. Not supported: must be empty. */
+            /**
+             * @description Conditions on the body. Not supported: must be empty.
+             * @example {}
+             */
             payload_matches?: unknown;
-            /** @description Conditions on query parameters. */
+            /**
+             * @description Conditions on query parameters.
+             * @example {
+             *       "lang": {
+             *         "match_rx": "^de"
+             *       }
+             *     }
+             */
             query_val_matches?: {
                 [key: string]: components["schemas"]["RewriteCondition"];
             };
-            /** @description Conditions on context variables. */
+            /**
+             * @description Conditions on context variables.
+             * @example {
+             *       "remote_addr": {
+             *         "match_rx": "^10\\."
+             *       }
+             *     }
+             */
             request_context_matches?: {
                 [key: string]: components["schemas"]["RewriteCondition"];
             };
-            /** @description Conditions on meta data of the key. */
+            /**
+             * @description Conditions on meta data of the key.
+             * @example {
+             *       "tenant": {
+             *         "match_rx": "^acme$"
+             *       }
+             *     }
+             */
             session_meta_matches?: {
                 [key: string]: components["schemas"]["RewriteCondition"];
             };
@@ -8081,29 +10363,71 @@ export interface components {
             [key: string]: unknown;
         };
         RewriteRule: {
-            /** @description Whether the entry is off. */
+            /**
+             * @description Whether the entry is off.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
-            /** @description Whether letters of the path match in either case. */
+            /**
+             * @description Whether letters of the path match in either case.
+             * @default false
+             * @example true
+             */
             ignore_case?: boolean;
-            /** @description Regular expression that is searched for in the path with the query, at most 4096 bytes and 31 groups. */
+            /**
+             * @description Regular expression that is searched for in the path with the query, at most 4096 bytes and 31 groups.
+             * @example ^/users/(\d+)$
+             */
             match_pattern?: string;
-            /** @description Method, such as GET. Default: every method. */
+            /**
+             * @description Method, such as GET. Default: every method.
+             * @example GET
+             */
             method?: string;
-            /** @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes. */
+            /**
+             * @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes.
+             * @example /users/{id}
+             */
             path?: string;
-            /** @description New path and query, or a URL of another host or API; $1 is the first group of match_pattern. May hold $svc_context and $svc_meta variables. At most 4096 bytes. */
+            /**
+             * @description New path and query, or a URL of another host or API; $1 is the first group of match_pattern. May hold $svc_context and $svc_meta variables. At most 4096 bytes.
+             * @example /v2/users/$1
+             */
             rewrite_to?: string;
-            /** @description Other rewrites, at most 100; the first whose conditions are met counts. */
+            /**
+             * @description Other rewrites, at most 100; the first whose conditions are met counts.
+             * @example [
+             *       {
+             *         "on": "any",
+             *         "options": {
+             *           "header_matches": {
+             *             "X-Beta": {
+             *               "match_rx": "^on$"
+             *             }
+             *           }
+             *         },
+             *         "rewrite_to": "/beta/users/$1"
+             *       }
+             *     ]
+             */
             triggers?: components["schemas"]["RewriteTrigger"][] | null;
         } & {
             [key: string]: unknown;
         };
         RewriteTrigger: {
-            /** @description Whether all (default) or any of the conditions must be met. */
+            /**
+             * @description Whether all (default) or any of the conditions must be met.
+             * @default all
+             * @example any
+             */
             on?: string;
             /** @description The conditions, at most 100. */
             options?: components["schemas"]["RewriteConditions"];
-            /** @description New path and query, as rewrite_to of the rule. */
+            /**
+             * @description New path and query, as rewrite_to of the rule.
+             * @example /beta/users/$1
+             */
             rewrite_to?: string;
         } & {
             [key: string]: unknown;
@@ -8339,168 +10663,320 @@ export interface components {
             value?: string;
         };
         ServiceDiscovery: {
-            /** @description Whether targets are looked up in a registry. Not supported: must be false. */
+            /**
+             * @description Whether targets are looked up in a registry. Not supported: must be false.
+             * @default false
+             * @example false
+             */
             use_discovery_service?: boolean;
         } & {
             [key: string]: unknown;
         };
         Session: {
-            /** @description What the key may do, by API id; at most 10,000 APIs. Policies replace it. */
+            /**
+             * @description What the key may do, by API id; at most 10,000 APIs. Policies replace it.
+             * @example {
+             *       "orders": {
+             *         "versions": [
+             *           "v1"
+             *         ]
+             *       }
+             *     }
+             */
             access_rights?: {
                 [key: string]: components["schemas"]["Access"];
             };
-            /** @description Name of the key for people, at most 1024 bytes. */
+            /**
+             * @description Name of the key for people, at most 1024 bytes.
+             * @example Orders of the shop
+             */
             alias?: string;
             /**
              * Format: double
              * @description Older member, without effect.
+             * @default 0
+             * @example 0
              */
             allowance?: number;
-            /** @description Ids of the key's policies, at most 100. */
+            /**
+             * @description Ids of the key's policies, at most 100.
+             * @example [
+             *       "gold"
+             *     ]
+             */
             apply_policies?: string[] | null;
-            /** @description Older form of apply_policies, used only if that is empty. */
+            /**
+             * @description Older form of apply_policies, used only if that is empty.
+             * @example gold
+             */
             apply_policy_id?: string;
             /** @description Password of a user. */
             basic_auth_data?: components["schemas"]["BasicAuth"];
-            /** @description Id of the client certificate that stands for the key. */
+            /**
+             * @description Id of the client certificate that stands for the key.
+             * @example 2e7d2c03a9507ae265ecf5b5356885a53393a2029d241394997265a1a25aefc6
+             */
             certificate?: string;
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
+             * @example 0
              */
             data_expires?: number;
-            /** @description Time at which the key was created (RFC 3339); filled in. */
+            /**
+             * @description Time at which the key was created (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             date_created?: string;
-            /** @description Older member, without effect. */
+            /**
+             * @description Older member, without effect.
+             * @default false
+             * @example true
+             */
             enable_detailed_recording?: boolean;
             /**
              * Format: int64
              * @description Unix seconds from which the key is not valid; 0 and -1 are never.
+             * @default 0
+             * @example 1798761600
              */
             expires?: number;
-            /** @description Whether requests are signed by HMAC. Not supported: must be false. */
+            /**
+             * @description Whether requests are signed by HMAC. Not supported: must be false.
+             * @default false
+             * @example false
+             */
             hmac_enabled?: boolean;
-            /** @description Secret of hmac_enabled. Not supported: without effect. */
+            /**
+             * @description Secret of hmac_enabled. Not supported: without effect.
+             * @example
+             */
             hmac_string?: string;
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
+             * @example 0
              */
             id_extractor_deadline?: number;
-            /** @description Whether the key is refused. */
+            /**
+             * @description Whether the key is refused.
+             * @default false
+             * @example true
+             */
             is_inactive?: boolean;
             /** @description Secret or public key that verifies tokens that name the key. */
             jwt_data?: components["schemas"]["Key"];
-            /** @description Unix seconds of the last change, which starts new rate windows; filled in. */
+            /**
+             * @description Unix seconds of the last change, which starts new rate windows; filled in.
+             * @example 1795849200
+             */
             last_updated?: string;
             /**
              * Format: int64
              * @description Aliases in a GraphQL operation; fragments count where they are spread.
+             * @default 0
+             * @example 20
              */
             max_query_aliases?: number;
             /**
              * Format: int64
              * @description Fields of a GraphQL operation, times the sizes of the lists that they are in.
+             * @default 0
+             * @example 10000
              */
             max_query_cost?: number;
             /**
              * Format: int64
              * @description Levels that a GraphQL operation may nest.
+             * @default 0
+             * @example 8
              */
             max_query_depth?: number;
             /**
              * Format: int64
              * @description Directives in a GraphQL operation; fragments count where they are spread.
+             * @default 0
+             * @example 20
              */
             max_query_directives?: number;
             /**
              * Format: int64
              * @description Fields of the outermost selection set of a GraphQL operation.
+             * @default 0
+             * @example 10
              */
             max_query_root_fields?: number;
             /**
              * Format: int64
              * @description Tokens of a GraphQL document.
+             * @default 0
+             * @example 5000
              */
             max_query_tokens?: number;
-            /** @description Values for $svc_meta variables, by name. A policy's value replaces the key's. */
+            /**
+             * @description Values for $svc_meta variables, by name. A policy's value replaces the key's.
+             * @example {
+             *       "tenant": "acme"
+             *     }
+             */
             meta_data?: {
                 [key: string]: unknown;
             };
             /** @description Shares of the quota at which the event TriggerExceeded is raised. */
             monitor?: components["schemas"]["Monitor"];
-            /** @description Ids of the client certificates of which one must be presented with the key. */
+            /**
+             * @description Ids of the client certificates of which one must be presented with the key.
+             * @example [
+             *       "2e7d2c03a9507ae265ecf5b5356885a53393a2029d241394997265a1a25aefc6"
+             *     ]
+             */
             mtls_static_certificate_bindings?: string[] | null;
-            /** @description Id of the OAuth client that the session belongs to; filled in. */
+            /**
+             * @description Id of the OAuth client that the session belongs to; filled in.
+             * @example shop
+             */
             oauth_client_id?: string;
-            /** @description Tokens of OAuth clients. Not supported: must be empty. */
+            /**
+             * @description Tokens of OAuth clients. Not supported: must be empty.
+             * @example {}
+             */
             oauth_keys?: unknown;
-            /** @description Id of the organisation that owns the key. */
+            /**
+             * @description Id of the organisation that owns the key.
+             * @example acme
+             */
             org_id?: string;
             /**
              * Format: double
              * @description Length of the period of rate in seconds, in whole milliseconds.
+             * @default 0
+             * @example 60
              */
             per?: number;
-            /** @description What becomes of an expired key; "delete" is not supported. */
+            /**
+             * @description What becomes of an expired key; "delete" is not supported.
+             * @example retain
+             */
             post_expiry_action?: string;
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
+             * @default 0
+             * @example 0
              */
             post_expiry_grace_period?: number;
             /**
              * Format: int64
              * @description Calls per period of the quota, at most 9007199254740991.
+             * @default 0
+             * @example 100000
              */
             quota_max?: number;
             /**
              * Format: int64
              * @description Calls that are left of the quota; filled in.
+             * @default 0
+             * @example 400
              */
             quota_remaining?: number;
-            /** @description Period of the calendar at whose beginning the quota renews: hour, day, week (from Monday) or month. Default: quota_renewal_rate counts. */
+            /**
+             * @description Period of the calendar at whose beginning the quota renews: hour, day, week (from Monday) or month. Default: quota_renewal_rate counts.
+             * @example month
+             */
             quota_renewal_calendar?: string;
             /**
              * Format: int64
              * @description Seconds after which the quota renews; 0 never renews.
+             * @default 0
+             * @example 86400
              */
             quota_renewal_rate?: number;
-            /** @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC. */
+            /**
+             * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
+             * @default UTC
+             * @example Europe/Vienna
+             */
             quota_renewal_zone?: string;
             /**
              * Format: int64
              * @description Unix seconds at which the quota renews; filled in.
+             * @default 0
+             * @example 1795852800
              */
             quota_renews?: number;
-            /** @description The quotas of the key, if there is another one than that of the key as a whole; filled in. */
+            /**
+             * @description The quotas of the key, if there is another one than that of the key as a whole; filled in.
+             * @example [
+             *       {
+             *         "scope": "gold",
+             *         "apis": [
+             *           "orders"
+             *         ],
+             *         "quota_max": 1000,
+             *         "quota_remaining": 400,
+             *         "quota_renews": 1795852800,
+             *         "quota_renewal_rate": 3600
+             *       }
+             *     ]
+             */
             quotas?: components["schemas"]["QuotaState"][] | null;
             /**
              * Format: double
              * @description Calls that are admitted per period, at most 2147483647.
+             * @default 0
+             * @example 100
              */
             rate?: number;
-            /** @description All keys of a session that was rotated, the newest last; filled in. */
+            /**
+             * @description All keys of a session that was rotated, the newest last; filled in.
+             * @example [
+             *       {
+             *         "key_hash": "9f86d081884c7d65",
+             *         "retires": 1795852800
+             *       }
+             *     ]
+             */
             rotated_keys?: components["schemas"]["Credential"][] | null;
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
+             * @default 0
+             * @example 0
              */
             session_lifetime?: number;
-            /** @description Smoothing of rates. Not supported: must be off. */
+            /**
+             * @description Smoothing of rates. Not supported: must be off.
+             * @example {
+             *       "enabled": false
+             *     }
+             */
             smoothing?: unknown;
-            /** @description Identity of the session whose further key this is; filled in, and nothing else is set. */
+            /**
+             * @description Identity of the session whose further key this is; filled in, and nothing else is set.
+             * @example 9f86d081884c7d65
+             */
             successor_of?: string;
-            /** @description Labels for people, at most 1000. */
+            /**
+             * @description Labels for people, at most 1000.
+             * @example [
+             *       "partners"
+             *     ]
+             */
             tags?: string[] | null;
             /**
              * Format: double
              * @description Seconds that a call over the rate waits before each further try, at most 3600.
+             * @default 0
+             * @example 0.5
              */
             throttle_interval?: number;
             /**
              * Format: int64
              * @description Tries after which a call over the rate is refused, at most 1000.
+             * @default 0
+             * @example 3
              */
             throttle_retry_limit?: number;
         } & {
@@ -8542,9 +11018,15 @@ export interface components {
             role: "viewer" | "approver" | "editor" | "admin";
         };
         Set: {
-            /** @description Issuer whose tokens the keys verify, as in iss; others are refused. Needed with several key sets. */
+            /**
+             * @description Issuer whose tokens the keys verify, as in iss; others are refused. Needed with several key sets.
+             * @example https://login.example
+             */
             issuer?: string;
-            /** @description URL of the key set (RFC 7517), http or https. */
+            /**
+             * @description URL of the key set (RFC 7517), http or https.
+             * @example https://login.example/.well-known/jwks.json
+             */
             url?: string;
         } & {
             [key: string]: unknown;
@@ -8560,52 +11042,123 @@ export interface components {
             settings: components["schemas"]["Setting"][] | null;
         };
         Settings: {
-            /** @description Audiences of which aud must have one, at most 1000. Default: any. */
+            /**
+             * @description Audiences of which aud must have one, at most 1000. Default: any.
+             * @example [
+             *       "orders"
+             *     ]
+             */
             jwt_allowed_audiences?: string[] | null;
-            /** @description Issuers of which iss must be one, at most 1000. Default: any. */
+            /**
+             * @description Issuers of which iss must be one, at most 1000. Default: any.
+             * @example [
+             *       "https://login.example"
+             *     ]
+             */
             jwt_allowed_issuers?: string[] | null;
-            /** @description Policies of tokens that name none, at most 1000. */
+            /**
+             * @description Policies of tokens that name none, at most 1000.
+             * @example [
+             *       "free"
+             *     ]
+             */
             jwt_default_policies?: string[] | null;
-            /** @description Whether exp is not checked. */
+            /**
+             * @description Whether exp is not checked.
+             * @default false
+             * @example true
+             */
             jwt_disable_expires_at_validation?: boolean;
-            /** @description Whether iat is not checked. */
+            /**
+             * @description Whether iat is not checked.
+             * @default false
+             * @example true
+             */
             jwt_disable_issued_at_validation?: boolean;
-            /** @description Whether nbf is not checked. */
+            /**
+             * @description Whether nbf is not checked.
+             * @default false
+             * @example true
+             */
             jwt_disable_not_before_validation?: boolean;
             /**
              * Format: int64
              * @description Seconds that a token is accepted after exp, at most 86400.
+             * @default 0
+             * @example 30
              */
             jwt_expires_at_validation_skew?: number;
-            /** @description Claim that names the client. Default: sub. */
+            /**
+             * @description Claim that names the client. Default: sub.
+             * @default sub
+             * @example sub
+             */
             jwt_identity_base_field?: string;
             /**
              * Format: int64
              * @description Seconds that iat may be in the future, at most 86400.
+             * @default 0
+             * @example 30
              */
             jwt_issued_at_validation_skew?: number;
-            /** @description URLs of key sets, at most 20, in place of jwt_source. */
+            /**
+             * @description URLs of key sets, at most 20, in place of jwt_source.
+             * @example [
+             *       {
+             *         "url": "https://login.example/.well-known/jwks.json",
+             *         "issuer": "https://login.example"
+             *       }
+             *     ]
+             */
             jwt_jwks_uris?: components["schemas"]["Set"][] | null;
             /**
              * Format: int64
              * @description Seconds that a token is accepted before nbf, at most 86400.
+             * @default 0
+             * @example 30
              */
             jwt_not_before_validation_skew?: number;
-            /** @description Claim that names a policy, or several. */
+            /**
+             * @description Claim that names a policy, or several.
+             * @example plan
+             */
             jwt_policy_field_name?: string;
-            /** @description Whether a token without exp is refused. */
+            /**
+             * @description Whether a token without exp is refused.
+             * @default false
+             * @example true
+             */
             jwt_require_expires_at?: boolean;
-            /** @description Claim with scopes, as a list or separated by spaces. Default: scope. */
+            /**
+             * @description Claim with scopes, as a list or separated by spaces. Default: scope.
+             * @default scope
+             * @example scope
+             */
             jwt_scope_claim_name?: string;
-            /** @description Policy of each scope, at most 1000. */
+            /**
+             * @description Policy of each scope, at most 1000.
+             * @example {
+             *       "orders:read": "readers"
+             *     }
+             */
             jwt_scope_to_policy_mapping?: {
                 [key: string]: string;
             };
-            /** @description Algorithm family of tokens: hmac, rsa, ecdsa or eddsa. Default with key sets: that of the key. */
+            /**
+             * @description Algorithm family of tokens: hmac, rsa, ecdsa or eddsa. Default with key sets: that of the key.
+             * @example rsa
+             */
             jwt_signing_method?: string;
-            /** @description Whether jwt_identity_base_field names the key in place of the token's key id; without effect with jwt_source or jwt_jwks_uris. */
+            /**
+             * @description Whether jwt_identity_base_field names the key in place of the token's key id; without effect with jwt_source or jwt_jwks_uris.
+             * @default false
+             * @example true
+             */
             jwt_skip_kid?: boolean;
-            /** @description Base64 of a PEM public key, of a secret of at least 32 bytes, or of the URL of a key set; a PEM key or a URL may be given as it is. Default: keys have secrets of their own (jwt_data.secret). */
+            /**
+             * @description Base64 of a PEM public key, of a secret of at least 32 bytes, or of the URL of a key set; a PEM key or a URL may be given as it is. Default: keys have secrets of their own (jwt_data.secret).
+             * @example https://login.example/.well-known/jwks.json
+             */
             jwt_source?: string;
         };
         Shown: {
@@ -8655,17 +11208,33 @@ export interface components {
             user: components["schemas"]["SessionUser"];
         };
         SizeEntry: {
-            /** @description Whether the entry is off. */
+            /**
+             * @description Whether the entry is off.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
-            /** @description Whether letters of the path match in either case. */
+            /**
+             * @description Whether letters of the path match in either case.
+             * @default false
+             * @example true
+             */
             ignore_case?: boolean;
-            /** @description Method, such as GET. Default: every method. */
+            /**
+             * @description Method, such as GET. Default: every method.
+             * @example GET
+             */
             method?: string;
-            /** @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes. */
+            /**
+             * @description Pattern of the path, below the listen path or with it: text, {name}, {name:regex}, * or a regular expression. At most 4096 bytes.
+             * @example /users/{id}
+             */
             path?: string;
             /**
              * Format: int64
              * @description Largest body in bytes; 0 is no limit.
+             * @default 0
+             * @example 1048576
              */
             size_limit?: number;
         } & {
@@ -8891,11 +11460,16 @@ export interface components {
             Status: "OK";
         };
         Target: string | ({
-            /** @description URL of the upstream, http or https. */
+            /**
+             * @description URL of the upstream, http or https.
+             * @example http://a.internal:8080
+             */
             url?: string;
             /**
              * Format: int64
              * @description Share of the calls that go to the target, from 1 to 1000. Default: 1.
+             * @default 1
+             * @example 3
              */
             weight?: number;
         } & {
@@ -8905,31 +11479,57 @@ export interface components {
             /**
              * Format: double
              * @description Seconds to wait for a connection, at most 86400. Default: the gateway's setting.
+             * @example 2.5
              */
             dial_timeout?: number;
             /**
              * Format: int64
              * @description Connections to each host. Default: the gateway's setting.
+             * @example 200
              */
             max_conns?: number;
             /**
              * Format: double
              * @description Seconds to wait for a response, at most 86400. Default: the gateway's setting.
+             * @example 5
              */
             response_timeout?: number;
-            /** @description Whether a connection serves several requests. Default: true; false for upstreams that are not trusted to keep the responses to different clients apart. */
+            /**
+             * @description Whether a connection serves several requests. Default: true; false for upstreams that are not trusted to keep the responses to different clients apart.
+             * @default true
+             * @example false
+             */
             reuse?: boolean;
-            /** @description PEM file of the roots that are trusted, in place of the system's. */
+            /**
+             * @description PEM file of the roots that are trusted, in place of the system's.
+             * @example /etc/sluice/roots.pem
+             */
             ssl_ca_file?: string;
-            /** @description PEM file of the client certificate. */
+            /**
+             * @description PEM file of the client certificate.
+             * @example /etc/sluice/client.pem
+             */
             ssl_certificate_file?: string;
-            /** @description Whether the upstream's certificate is not verified. */
+            /**
+             * @description Whether the upstream's certificate is not verified.
+             * @default false
+             * @example true
+             */
             ssl_insecure_skip_verify?: boolean;
-            /** @description PEM file of the key of ssl_certificate_file. */
+            /**
+             * @description PEM file of the key of ssl_certificate_file.
+             * @example /etc/sluice/client.key
+             */
             ssl_key_file?: string;
-            /** @description Lowest TLS version: "1.2" (default) or "1.3". */
+            /**
+             * @description Lowest TLS version: "1.2" (default) or "1.3".
+             * @example 1.3
+             */
             ssl_min_version?: string;
-            /** @description Name that the upstream's certificate must have. Default: the target's host. */
+            /**
+             * @description Name that the upstream's certificate must have. Default: the target's host.
+             * @example orders.internal
+             */
             ssl_server_name?: string;
         } & {
             [key: string]: unknown;
@@ -9067,9 +11667,17 @@ export interface components {
             samples: number;
         };
         TypeFields: {
-            /** @description Names of its fields; "*" is all of them. */
+            /**
+             * @description Names of its fields; "*" is all of them.
+             * @example [
+             *       "email"
+             *     ]
+             */
             fields?: string[] | null;
-            /** @description Name of the type. */
+            /**
+             * @description Name of the type.
+             * @example User
+             */
             name?: string;
         } & {
             [key: string]: unknown;
@@ -9080,40 +11688,80 @@ export interface components {
             Pages: number;
         };
         UptimeCheck: string | ({
-            /** @description Body of the request, in Base64. */
+            /**
+             * @description Body of the request, in Base64.
+             * @example cGluZw==
+             */
             body?: string;
-            /** @description Commands of a TCP check. Not supported: must be empty. */
+            /**
+             * @description Commands of a TCP check. Not supported: must be empty.
+             * @example []
+             */
             commands?: unknown[] | null;
-            /** @description Whether connections begin with a PROXY protocol header. Not supported: must be false. */
+            /**
+             * @description Whether connections begin with a PROXY protocol header. Not supported: must be false.
+             * @default false
+             * @example false
+             */
             enable_proxy_protocol?: boolean;
-            /** @description Statuses of good responses. Default: 200 to 399. */
+            /**
+             * @description Statuses of good responses. Default: 200 to 399.
+             * @example [
+             *       200,
+             *       204
+             *     ]
+             */
             expected?: number[] | null;
-            /** @description Headers of the request. */
+            /**
+             * @description Headers of the request.
+             * @example {
+             *       "X-Check": "gateway"
+             *     }
+             */
             headers?: {
                 [key: string]: string;
             };
             /**
              * Format: int64
              * @description Good responses in a row after which a target is called again, from 1 to 100. Default: 2.
+             * @default 2
+             * @example 3
              */
             healthy?: number;
             /**
              * Format: double
              * @description Seconds between two checks, from 0.1 to 3600, varied by a fifth. Default: 10.
+             * @default 10
+             * @example 5
              */
             interval?: number;
-            /** @description Method of the request, in upper case. Default: GET. */
+            /**
+             * @description Method of the request, in upper case. Default: GET.
+             * @default GET
+             * @example HEAD
+             */
             method?: string;
-            /** @description Protocol of the check: http or https. */
+            /**
+             * @description Protocol of the check: http or https.
+             * @example https
+             */
             protocol?: string;
-            /** @description Time to wait for the response, from 1 ms to 1 min: nanoseconds, or a text such as "500ms". Default: 2 seconds. */
+            /**
+             * @description Time to wait for the response, from 1 ms to 1 min: nanoseconds, or a text such as "500ms". Default: 2 seconds.
+             * @example 500ms
+             */
             timeout?: unknown;
             /**
              * Format: int64
              * @description Bad responses in a row after which a target is not called, from 1 to 100. Default: 3.
+             * @default 3
+             * @example 5
              */
             unhealthy?: number;
-            /** @description URL that is requested, http or https. */
+            /**
+             * @description URL that is requested, http or https.
+             * @example http://orders.internal:8080/health
+             */
             url?: string;
         } & {
             [key: string]: unknown;
@@ -9125,11 +11773,23 @@ export interface components {
             [key: string]: unknown;
         };
         UptimeTests: {
-            /** @description The checks, at most 256. */
+            /**
+             * @description The checks, at most 256.
+             * @example [
+             *       {
+             *         "url": "http://orders.internal:8080/health",
+             *         "interval": 5
+             *       }
+             *     ]
+             */
             check_list?: components["schemas"]["UptimeCheck"][] | null;
             /** @description Settings of comparable gateways. */
             config?: components["schemas"]["UptimeConfig"];
-            /** @description Whether no checks are made. */
+            /**
+             * @description Whether no checks are made.
+             * @default false
+             * @example true
+             */
             disabled?: boolean;
         } & {
             [key: string]: unknown;
@@ -9329,50 +11989,116 @@ export interface components {
             total_capped: boolean;
         };
         Version: {
-            /** @description End of the version in UTC, "YYYY-MM-DD HH:MM". Default, and "-1": never. */
+            /**
+             * @description End of the version in UTC, "YYYY-MM-DD HH:MM". Default, and "-1": never.
+             * @default never
+             * @example 2030-12-31 23:59
+             */
             expires?: string;
             /** @description Rules for single paths. */
             extended_paths?: components["schemas"]["ExtendedPaths"];
-            /** @description Request headers that are set, at most 1000; values may hold $svc_context and $svc_meta variables. */
+            /**
+             * @description Request headers that are set, at most 1000; values may hold $svc_context and $svc_meta variables.
+             * @example {
+             *       "X-Tenant": "$svc_meta.tenant"
+             *     }
+             */
             global_headers?: {
                 [key: string]: string;
             };
-            /** @description Whether global_headers and global_headers_remove are off. */
+            /**
+             * @description Whether global_headers and global_headers_remove are off.
+             * @default false
+             * @example true
+             */
             global_headers_disabled?: boolean;
-            /** @description Request headers that are removed, at most 1000. */
+            /**
+             * @description Request headers that are removed, at most 1000.
+             * @example [
+             *       "X-Debug"
+             *     ]
+             */
             global_headers_remove?: string[] | null;
-            /** @description Response headers that are set, at most 1000. */
+            /**
+             * @description Response headers that are set, at most 1000.
+             * @example {
+             *       "X-Served-By": "sluice"
+             *     }
+             */
             global_response_headers?: {
                 [key: string]: string;
             };
-            /** @description Whether global_response_headers and global_response_headers_remove are off. */
+            /**
+             * @description Whether global_response_headers and global_response_headers_remove are off.
+             * @default false
+             * @example true
+             */
             global_response_headers_disabled?: boolean;
-            /** @description Response headers that are removed, at most 1000. */
+            /**
+             * @description Response headers that are removed, at most 1000.
+             * @example [
+             *       "Server"
+             *     ]
+             */
             global_response_headers_remove?: string[] | null;
             /**
              * Format: int64
              * @description Largest request body in bytes; 0 is no limit.
+             * @default 0
+             * @example 1048576
              */
             global_size_limit?: number;
-            /** @description Whether letters of paths match in either case. */
+            /**
+             * @description Whether letters of paths match in either case.
+             * @default false
+             * @example true
+             */
             ignore_endpoint_case?: boolean;
-            /** @description Name of the version. */
+            /**
+             * @description Name of the version.
+             * @example v1
+             */
             name?: string;
-            /** @description URL in place of proxy.target_url. */
+            /**
+             * @description URL in place of proxy.target_url.
+             * @example http://orders-v2.internal:8080
+             */
             override_target?: string;
             /** @description Lists of paths, used without use_extended_paths. */
             paths?: components["schemas"]["PathLists"];
-            /** @description Whether extended_paths is used. */
+            /**
+             * @description Whether extended_paths is used.
+             * @default false
+             * @example true
+             */
             use_extended_paths?: boolean;
         } & {
             [key: string]: unknown;
         };
         VersionData: {
-            /** @description Version of requests that name none. */
+            /**
+             * @description Version of requests that name none.
+             * @example v1
+             */
             default_version?: string;
-            /** @description Whether requests do not choose: the version Default, or the only one, is for all of them. */
+            /**
+             * @description Whether requests do not choose: the version Default, or the only one, is for all of them.
+             * @default false
+             * @example true
+             */
             not_versioned?: boolean;
-            /** @description The versions by name, at most 1000. */
+            /**
+             * @description The versions by name, at most 1000.
+             * @example {
+             *       "v1": {
+             *         "name": "v1"
+             *       },
+             *       "v2": {
+             *         "name": "v2",
+             *         "override_target": "http://orders-v2.internal:8080"
+             *       }
+             *     }
+             */
             versions?: {
                 [key: string]: components["schemas"]["Version"];
             };
@@ -9380,25 +12106,61 @@ export interface components {
             [key: string]: unknown;
         };
         VersionSelector: {
-            /** @description Version of requests that name none. */
+            /**
+             * @description Version of requests that name none.
+             * @example v2
+             */
             default?: string;
-            /** @description Whether versions lists other APIs as versions of this one. */
+            /**
+             * @description Whether versions lists other APIs as versions of this one.
+             * @default false
+             * @example true
+             */
             enabled?: boolean;
-            /** @description Whether requests for an unknown version get the default version. */
+            /**
+             * @description Whether requests for an unknown version get the default version.
+             * @default false
+             * @example true
+             */
             fallback_to_default?: boolean;
-            /** @description Name of the header or query parameter. */
+            /**
+             * @description Name of the header or query parameter.
+             * @example X-Api-Version
+             */
             key?: string;
-            /** @description Where requests name their version: header, url-param (a query parameter) or url (the first segment of the path). */
+            /**
+             * @description Where requests name their version: header, url-param (a query parameter) or url (the first segment of the path).
+             * @example header
+             */
             location?: string;
-            /** @description Name of this API among its versions. */
+            /**
+             * @description Name of this API among its versions.
+             * @example v1
+             */
             name?: string;
-            /** @description Whether the version is removed from the path. */
+            /**
+             * @description Whether the version is removed from the path.
+             * @default false
+             * @example true
+             */
             strip_path?: boolean;
-            /** @description Whether the version is removed from header, query or path. */
+            /**
+             * @description Whether the version is removed from header, query or path.
+             * @default false
+             * @example true
+             */
             strip_versioning_data?: boolean;
-            /** @description Regular expression of path segments that are versions. */
+            /**
+             * @description Regular expression of path segments that are versions.
+             * @example ^v\d+$
+             */
             url_versioning_pattern?: string;
-            /** @description Ids or names of other APIs, by version; at most 1000. */
+            /**
+             * @description Ids or names of other APIs, by version; at most 1000.
+             * @example {
+             *       "v2": "orders-v2"
+             *     }
+             */
             versions?: {
                 [key: string]: string;
             };
@@ -9460,40 +12222,114 @@ export interface components {
             trusted_only: boolean;
         };
         Wanted: {
-            /** @description whose it is to be; left out: the organisation's */
+            /**
+             * @description Id of the developer whose webhook it is to be. Default: the webhook is the organisation's.
+             * @example 5d1c7f0e2a
+             */
             developer_id?: string;
+            /**
+             * @description Types of events. * is every event of the portal itself; those of streams are named.
+             * @example [
+             *       "key_event.created"
+             *     ]
+             */
             events?: string[] | null;
+            /**
+             * @description Name for people, at most 200 bytes.
+             * @example Deliveries
+             */
             name?: string;
-            /** @description whsec_ and 24 to 64 bytes in base64; left out: one is made and shown this once */
+            /**
+             * @description whsec_ and 24 to 64 bytes in Base64. Default: a secret is made, and shown in the answer only.
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+             */
             secret?: string;
+            /**
+             * @description URL that messages are posted to, https; at most 2048 bytes.
+             * @example https://hooks.example/portal
+             */
             url?: string;
         };
         Webhook: {
+            /**
+             * @description Time at which it was made (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             date_created?: string;
+            /**
+             * @description Time of the last change (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             date_updated?: string;
-            /** @description whose it is; empty: the organisation's */
+            /**
+             * @description Id of the developer whose webhook it is; filled in. Empty for those of the organisation.
+             * @example 5d1c7f0e2a
+             */
             developer_id?: string;
+            /**
+             * @description Time at which it was disabled (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             disabled_at?: string;
-            /** @description why it is not told any more */
+            /**
+             * @description Reason for which it was disabled; filled in.
+             * @example nothing could be delivered for 5 days
+             */
             disabled_for?: string;
+            /**
+             * @description Whether messages are sent; changed by the calls enable and disable.
+             * @default false
+             * @example true
+             */
             enabled?: boolean;
-            /** @description types of events; * is every one of the portal itself: those of streams are named */
+            /**
+             * @description Types of events. * is every event of the portal itself; those of streams are named.
+             * @example [
+             *       "key_event.created"
+             *     ]
+             */
             events?: string[] | null;
-            /** @description nothing could be delivered since then */
+            /**
+             * @description Time since which no message could be delivered (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             failing_since?: string;
-            /** @description until then messages are signed with the former secret, too */
+            /**
+             * @description Time until which messages are signed with the former secret as well (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             former_secret_until?: string;
+            /**
+             * @description Id of the webhook; filled in.
+             * @example 5d1c7f0e2a
+             */
             id?: string;
-            /** @description the last of them */
+            /**
+             * @description Time of the last of missed_events (RFC 3339); filled in.
+             * @example 2026-11-28T07:00:00Z
+             */
             missed_at?: string;
             /**
              * Format: int64
-             * @description events of streams that were not queued, as too much waited for it
+             * @description Events of streams that were not queued, because too many waited for it; filled in.
+             * @default 0
+             * @example 3
              */
             missed_events?: number;
+            /**
+             * @description Name for people, at most 200 bytes.
+             * @example Deliveries
+             */
             name?: string;
+            /**
+             * @description Id of the organisation; filled in.
+             * @example acme
+             */
             org_id?: string;
-            /** @description where messages are posted to; https */
+            /**
+             * @description URL that messages are posted to, https; at most 2048 bytes.
+             * @example https://hooks.example/portal
+             */
             url?: string;
         };
         WebhooksRotation: {
@@ -9501,7 +12337,7 @@ export interface components {
              * @description how long messages are signed with the former secret, too; at most 168h
              * @default 24h
              */
-            grace: string;
+            grace?: string;
             /** @description as when a webhook is made */
             secret?: string;
         };
