@@ -9,8 +9,9 @@ import (
 type Schema map[string]any
 
 // Schema returns the JSON Schema of a kind, for editors. Documents that pass validation
-// conform to it, but for members of a wrong type that are not in use. Unknown members, of which validation only warns, are allowed,
-// unless strict is set: then those beginning with x- and $schema alone are.
+// conform to it, except for members of a wrong type that are not in use. Unknown members, of
+// which validation only warns, are allowed. With strict only those are that begin with x-,
+// and $schema.
 func (k *Kind) Schema(strict bool) Schema {
 	b := &builder{comments: k.comments, strict: strict, named: make(Schema)}
 	root := b.object(bare(k.of))
