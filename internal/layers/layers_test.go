@@ -226,6 +226,7 @@ var manyImports = map[string]string{
 	"admin":                 "puts the admin's parts together and has the resources of the management server",
 	"admin/portal":          "puts the portal's parts together",
 	"gateway":               "follows requests to whatever answers them: stages, connections that leave HTTP, calls of the playground",
+	"internal/cli":          "has the commands of all parts",
 	"gateway/snapshot":      "the stage table names every stage",
 	"gateway/stage/auth":    "every auth mode has its own source of credentials",
 	"gateway/stage/graphql": "connects the GraphQL front end, of seven packages, with requests",
