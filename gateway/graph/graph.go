@@ -38,6 +38,14 @@ type Options struct {
 type Calls struct {
 	Pools *upstream.Pools
 	upstream.Config
+	Topics Topics // nil: topics of message brokers are not served
+}
+
+// Topics has those of message brokers.
+type Topics interface {
+	// Topics compiles a data source of the kind definition.BrokerSource: the stage answers with
+	// an event stream whose data are {"message": …}, or {"fault": "…"}.
+	Topics(def *definition.API, name string, c *definition.GraphQLSourceConfig) (pipeline.Stage, error)
 }
 
 // An Engine compiles data graphs and holds what they share.
@@ -184,7 +192,19 @@ func (g *Graph) fieldConfigurations() (all plan.FieldConfigurations) {
 // Fetchers implements upstream.FetcherHolder.
 func (g *Graph) Fetchers() (all []*upstream.Fetcher) {
 	for _, s := range g.sources {
-		all = append(all, s.fetcher)
+		if s.fetcher != nil {
+			all = append(all, s.fetcher)
+		}
+	}
+	return all
+}
+
+// Topics returns what Calls.Topics has compiled.
+func (g *Graph) Topics() (all []pipeline.Stage) {
+	for _, s := range g.sources {
+		if s.Source.Topics {
+			all = append(all, s.streams)
+		}
 	}
 	return all
 }

@@ -34,6 +34,13 @@ type outcome struct {
 
 // connect compiles how the source is called.
 func (s *source) connect(api *definition.API, c *Calls) (err error) {
+	if s.Topics {
+		if c.Topics == nil {
+			return errors.New("topics of message brokers are not served here")
+		}
+		s.streams, err = c.Topics.Topics(api, s.Name, s.Config)
+		return err
+	}
 	s.origin = upstream.OriginOf(s.Config.URL)
 	if s.fetcher, err = upstream.CompileFetcher(api, s.Name, s.origin, c.Pools, c.Config); err != nil || !s.graph.data.Streams(s.Source) {
 		return err

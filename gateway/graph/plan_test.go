@@ -40,7 +40,7 @@ func newGraph(t *testing.T, plans int) *Graph {
 func newCalls(t testing.TB) *Calls {
 	pools := upstream.NewPools()
 	t.Cleanup(pools.Close)
-	return &Calls{pools, upstream.Config{DialTimeout: time.Minute, ResponseTimeout: time.Minute, MaxConns: 100, IdleTimeout: time.Minute}}
+	return &Calls{Pools: pools, Config: upstream.Config{DialTimeout: time.Minute, ResponseTimeout: time.Minute, MaxConns: 100, IdleTimeout: time.Minute}}
 }
 
 func TestTextsOfOperations(t *testing.T) {

@@ -65,7 +65,10 @@ func (p *restPlanner) DownstreamResponseFieldAlias(int) (string, bool) { return 
 
 // ConfigureSubscription implements plan.DataSourcePlanner.
 func (p *restPlanner) ConfigureSubscription() plan.SubscriptionConfiguration {
-	return plan.SubscriptionConfiguration{}
+	of := &topicFetch{restField: p.of, key: p.v.Operation.FieldAliasOrNameString(p.root), shape: p.shape(p.root, p.of.field)}
+	c := plan.SubscriptionConfiguration{Input: "{}", DataSource: of}
+	c.PostProcessing.SelectResponseDataPath, c.PostProcessing.SelectResponseErrorsPath = []string{"data"}, []string{"errors"}
+	return c
 }
 
 // Register implements plan.DataSourcePlanner.

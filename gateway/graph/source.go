@@ -18,10 +18,10 @@ type source struct {
 	kind    string // in errors
 	headers []header
 	timeout time.Duration
-	origin  string // scheme and host of all requests
-	fetcher *upstream.Fetcher
-	streams pipeline.Stage // calls the source for subscriptions; nil: it has none
-	schema  *ast.Document  // the part of the schema that a REST source has
+	origin  string            // scheme and host of all requests
+	fetcher *upstream.Fetcher // nil: the source is topics
+	streams pipeline.Stage    // calls the source for subscriptions; nil: it has none
+	schema  *ast.Document     // the part of the schema that a REST source has
 }
 
 // A shape says what of a response of a REST source is taken, and under which keys: the

@@ -20,8 +20,8 @@ import (
 
 // A trigger is the request of a subscription's plan that a source answers with events.
 type trigger struct {
-	fetch *remoteFetch
-	input *resolve.InputTemplate
+	source *source
+	input  *resolve.InputTemplate // nil: the source is topics, which are sent nothing
 }
 
 // subscription returns the plan of a subscription as that of a query: its first request has
@@ -31,16 +31,22 @@ func (g *Graph) subscription(s *resolve.GraphQLSubscription) (*resolve.GraphQLRe
 	if from == nil || from.streams == nil {
 		return nil, nil, errors.New("the root field of the subscription has no source")
 	}
-	t := &trigger{fetch: &remoteFetch{source: from, trigger: true}}
+	t := &trigger{source: from}
+	var events resolve.DataSource = &remoteFetch{source: from, trigger: true}
+	if of, ok := s.Trigger.Source.(*topicFetch); ok {
+		events = of
+	}
 	first := &resolve.SingleFetch{
-		FetchConfiguration: resolve.FetchConfiguration{DataSource: t.fetch, PostProcessing: s.Trigger.PostProcessing},
+		FetchConfiguration: resolve.FetchConfiguration{DataSource: events, PostProcessing: s.Trigger.PostProcessing},
 		InputTemplate:      s.Trigger.InputTemplate,
 		Info:               &resolve.FetchInfo{DataSourceID: s.Trigger.SourceID, DataSourceName: s.Trigger.SourceName, OperationType: ast.OperationTypeSubscription},
 	}
 	if fields := s.Response.Data.Fields; len(fields) > 0 && fields[0].Info != nil {
 		first.FetchID = fields[0].Info.FetchID
 	}
-	t.input = &first.InputTemplate
+	if !from.Topics {
+		t.input = &first.InputTemplate
+	}
 	root, then := resolve.Sequence(resolve.Single(first)), s.Response.Fetches
 	if then != nil && then.Kind == resolve.FetchTreeNodeKindSequence {
 		root.ChildNodes = append(root.ChildNodes, then.ChildNodes...)
@@ -69,7 +75,10 @@ func (g *Graph) Trigger(ex *pipeline.Exchange, asked *request.Request) (*pipelin
 	if j.sent, err = j.request(); err != nil {
 		return nil, failure(err)
 	}
-	s := p.trigger.fetch.source
+	s := p.trigger.source
+	if s.Topics {
+		return &pipeline.Trigger{Upstream: s.streams, Request: j.sent, Protocol: "sse", Joins: j}, nil
+	}
 	var lines []byte
 	header := s.headersFor(ex, nil)
 	for _, name := range slices.Sorted(maps.Keys(header)) { // connections are shared by those with equal ones
@@ -93,6 +102,9 @@ type joiner struct {
 
 // request returns the request of the trigger.
 func (j *joiner) request() (sent []byte, err error) {
+	if j.plan.trigger.input == nil {
+		return []byte("{}"), nil
+	}
 	r := j.run(context.Background())
 	defer r.recovered(&err)
 	rc := resolve.NewContext(r.ctx)

@@ -150,7 +150,7 @@ func (c *compilation) api(o *object) (err error) {
 	if c.streams, err = c.Streams.Compile(def); err != nil {
 		return err
 	}
-	if c.graph, err = c.Graphs.Compile(def, &graph.Calls{Pools: c.Pools, Config: c.Upstream}); err != nil {
+	if c.graph, err = c.Graphs.Compile(def, &graph.Calls{Pools: c.Pools, Config: c.Upstream, Topics: c.Streams}); err != nil {
 		return err
 	}
 	for _, warning := range def.Warnings() {

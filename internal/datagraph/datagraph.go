@@ -29,6 +29,7 @@ type Source struct {
 	Config *definition.GraphQLSourceConfig
 	REST   bool             // requests are made of templates, one for each value of a field
 	Own    bool             // it is a GraphQL source that is sent an operation of its own; REST is set as well
+	Topics bool             // it is topics of a message broker, whose messages are as responses; REST is set as well
 	Fields []schema.FieldID // whose values it has, as the definition lists them
 
 	// Of a source whose requests are made of templates.
@@ -152,8 +153,8 @@ func (c *compiler) add(at, message string) {
 }
 
 func (c *compiler) source(at string, def *definition.GraphQLDataSource) {
-	own := def.Config.HasOperation
-	s := &Source{Name: def.Name, Config: &def.Config, REST: own || def.Kind == "REST", Own: own}
+	own, topics := def.Config.HasOperation, def.Kind == definition.BrokerSource
+	s := &Source{Name: def.Name, Config: &def.Config, REST: own || topics || def.Kind == "REST", Own: own, Topics: topics}
 	for i := range def.RootFields {
 		c.fields(object.Item(at+".root_fields", i), &def.RootFields[i], s)
 	}
@@ -161,6 +162,7 @@ func (c *compiler) source(at string, def *definition.GraphQLDataSource) {
 		c.header(object.Entry(at+".config.headers", name), name, def.Config.Headers[name], s, &s.Headers)
 	}
 	switch {
+	case s.Topics:
 	case s.Own:
 		c.operation(at+".config", s)
 	case s.REST:
@@ -187,8 +189,11 @@ func (c *compiler) fields(at string, def *definition.GraphQLRootFields, s *Sourc
 	case g.Schema.Types[t].Kind != schema.Object:
 		c.add(at+".type", "must be an object type; list the fields of each type that implements it")
 		return
-	case s.REST && t == g.Schema.Subscription:
-		c.add(at+".type", "is the subscription type, whose fields need a source of kind GraphQL without has_operation")
+	case s.Topics && t != g.Schema.Subscription:
+		c.add(at+".type", "must be the subscription type: the source is of kind msgbroker")
+		return
+	case s.REST && !s.Topics && t == g.Schema.Subscription:
+		c.add(at+".type", "is the subscription type, whose fields need a source of kind msgbroker, or GraphQL without has_operation")
 		return
 	case !s.REST && t != g.Schema.Query && t != g.Schema.Mutation && t != g.Schema.Subscription:
 		c.add(at+".type", "must be the query, mutation or subscription type: a source of kind GraphQL is asked for root fields; use one of kind REST, or has_operation, to join")
@@ -311,7 +316,7 @@ func (c *compiler) mapping(at string, def *definition.GraphQLFieldConfig) {
 		c.add(at+".field_name", "is no field of an object type "+def.TypeName)
 		return
 	case g.owners[f] != nil && !g.owners[f].REST:
-		c.add(at+".field_name", "has the source "+g.owners[f].Name+", which is of kind GraphQL; only values of REST sources, and of those with has_operation, are mapped")
+		c.add(at+".field_name", "has the source "+g.owners[f].Name+", which is of kind GraphQL; only values of REST sources, of message brokers and of sources with has_operation are mapped")
 		return
 	case c.mapped(f):
 		c.add(at+".field_name", "is mapped by an entry before it")

@@ -63,7 +63,8 @@ func TestProblemsOfSources(t *testing.T) {
 		{rest("Any", "id", `{}`), "", at + ".root_fields[0].type: must be an object type; list the fields of each type that implements it"},
 		{rest("User", "nope", `{}`), "", at + ".root_fields[0].fields[0]: is no field of the type User"},
 		{rest("Query", "user", `{}`), "", at + ".root_fields[0].fields[0]: has the data source roots already"},
-		{rest("Subscription", "added", `{}`), "", at + ".root_fields[0].type: is the subscription type, whose fields need a source of kind GraphQL without has_operation"},
+		{strings.Replace(rest("Query", "user", `{}`), "REST", "msgbroker", 1), "", at + ".root_fields[0].type: must be the subscription type: the source is of kind msgbroker"},
+		{rest("Subscription", "added", `{}`), "", at + ".root_fields[0].type: is the subscription type, whose fields need a source of kind msgbroker, or GraphQL without has_operation"},
 		{strings.Replace(rest("User", "todos", `{}`), "REST", "GraphQL", 1), "", at + ".root_fields[0].type: must be the query, mutation or subscription type: a source of kind GraphQL is asked for root fields; use one of kind REST, or has_operation, to join"},
 		{rest("User", "todos", `{"url": "http://x/{{.arguments.n}}"}`), "", at + ".config.url: names {{.arguments.n}}, and User.todos has no such argument"},
 		{rest("User", "todos", `{"url": "http://x/{{.object.nope}}"}`), "", at + ".config.url: names {{.object.nope}}: User has no field nope"},
@@ -80,7 +81,7 @@ func TestProblemsOfSources(t *testing.T) {
 		{strings.Replace(roots, `"config": {}`, `"config": {"headers": {"X": "{{.object.id}}"}}`, 1), "", `graphql.engine.data_sources[0].config.headers["X"]: may have {{.request.headers.Name}} only`},
 		{roots, `{"type_name": "None", "field_name": "a"}`, "graphql.engine.field_configs[0].type_name: is no type of the schema"},
 		{roots, `{"type_name": "User", "field_name": "a"}`, "graphql.engine.field_configs[0].field_name: is no field of an object type User"},
-		{roots, `{"type_name": "Query", "field_name": "user"}`, "graphql.engine.field_configs[0].field_name: has the source roots, which is of kind GraphQL; only values of REST sources, and of those with has_operation, are mapped"},
+		{roots, `{"type_name": "Query", "field_name": "user"}`, "graphql.engine.field_configs[0].field_name: has the source roots, which is of kind GraphQL; only values of REST sources, of message brokers and of sources with has_operation are mapped"},
 		{roots, `{"type_name": "User", "field_name": "id", "path": ["a"]}, {"type_name": "User", "field_name": "id"}`, "graphql.engine.field_configs[1].field_name: is mapped by an entry before it"},
 	} {
 		if _, got := compiled(t, c.sources, c.configs); len(got) == 0 || got[0] != c.want && (!strings.HasSuffix(c.want, ": ") || !strings.HasPrefix(got[0], c.want)) {

@@ -40,9 +40,9 @@ type GraphQLFieldConfig struct {
 
 // GraphQLDataSource is a service that has the values of fields.
 type GraphQLDataSource struct {
-	// REST, or GraphQL, whose root fields are those of the query, mutation and subscription types.
+	// REST; GraphQL, whose root fields are those of the query, mutation and subscription types; or msgbroker, whose topics have the events of subscriptions.
 	// Example: "REST"
-	Kind string `json:"kind,omitempty" oneof:"REST GraphQL"`
+	Kind string `json:"kind,omitempty" oneof:"REST GraphQL msgbroker"`
 	// Name in errors; unique.
 	// Example: "users"
 	Name string `json:"name,omitempty"`
@@ -103,7 +103,43 @@ type GraphQLSourceConfig struct {
 	// Variables of operation, an object whose strings may hold the variables of a REST source; a string that is one variable stands for its JSON value.
 	// Example: {"id": "{{.arguments.id}}"}
 	Variables json.RawMessage `json:"variables,omitempty"`
-	Unknown   Unknown         `json:"-"`
+	// Addresses of the message broker of a msgbroker source, at most 16: amqp://, amqps://, kafka:// or kafkas:// with host and port, or inproc:// for the broker in the gateway. One without a scheme has that of streaming.default_scheme.
+	// Example: ["kafka://broker.internal:9092"]
+	BrokerAddresses []string `json:"broker_addresses,omitempty"`
+	// Topics of a msgbroker source, at most 64. Each message is JSON, and an event of every subscription to a field of the source.
+	// Example: ["orders"]
+	Topics []string `json:"topics,omitempty"`
+	// Consumer group of a msgbroker source: each message goes to the subscribers of one of the gateways. Default: those of all gateways get all messages that come while they are subscribed.
+	// Example: "order-subscriptions"
+	GroupID string `json:"group_id,omitempty"`
+	// Name of the gateway as a client of the message broker. Default: sluice.
+	// Example: "sluice"
+	ClientID string `json:"client_id,omitempty"`
+	// How Kafka shares out partitions in the consumer group. Default: as the members of the group agree.
+	// Example: "BalanceStrategySticky"
+	BalanceStrategy string `json:"balance_strategy,omitempty" oneof:"BalanceStrategyRange BalanceStrategyRoundRobin BalanceStrategySticky"`
+	// Which messages of Kafka are taken: ReadUncommitted (default), or ReadCommitted to leave out those of open and aborted transactions.
+	// Example: "ReadCommitted"
+	IsolationLevel string `json:"isolation_level,omitempty" oneof:"ReadUncommitted ReadCommitted"`
+	// Whether a new consumer group begins with messages that come from then on, in place of the oldest ones that the message broker has.
+	StartConsumingLatest bool `json:"start_consuming_latest,omitempty"`
+	// Credentials at the message broker. Credentials may stand in broker_addresses as well.
+	// Example: {"enable": true, "user": "sluice", "password": "{secret:broker-password}"}
+	SASL    *GraphQLBrokerSASL `json:"sasl,omitempty"`
+	Unknown Unknown            `json:"-"`
+}
+
+// GraphQLBrokerSASL is the credentials of a gateway at a message broker.
+type GraphQLBrokerSASL struct {
+	// Whether they are used.
+	Enable bool `json:"enable,omitempty"`
+	// Name of the user; may be a reference to a secret.
+	// Example: "sluice"
+	User string `json:"user,omitempty"`
+	// Password; may be a reference to a secret.
+	// Example: "{secret:broker-password}"
+	Password string  `json:"password,omitempty"`
+	Unknown  Unknown `json:"-"`
 }
 
 // GraphQLParameter is a parameter of a URL.

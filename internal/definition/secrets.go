@@ -120,8 +120,8 @@ func (a *API) refPlaces() (all []secretPlace) {
 
 // eachPlace calls do with every text in which references count: jwt_source, the values of
 // headers of calls that gateways and admins make (to upstreams, for introspection, health
-// checks and webhooks), the URLs of webhooks, and what streams call others with. Elsewhere
-// they are literal text.
+// checks and webhooks), the URLs of webhooks, and what streams and data graphs call message
+// brokers and others with. Elsewhere they are literal text.
 func (a *API) eachPlace(do func(secretPlace)) {
 	one := func(path string, text *string) {
 		do(secretPlace{path: path, text: *text, set: func(with string) { *text = with }})
@@ -147,7 +147,9 @@ func (a *API) eachPlace(do func(secretPlace)) {
 			one(object.Item("graphql.engine.global_headers", i)+".value", &engine.GlobalHeaders[i].Value)
 		}
 		for i := range engine.DataSources {
-			each(object.Item("graphql.engine.data_sources", i)+".config.headers", engine.DataSources[i].Config.Headers)
+			at := object.Item("graphql.engine.data_sources", i) + ".config"
+			each(at+".headers", engine.DataSources[i].Config.Headers)
+			engine.DataSources[i].Config.brokerSecrets(at, do)
 		}
 	}
 	if a.GraphQL != nil && a.GraphQL.Supergraph != nil {
@@ -243,7 +245,7 @@ func (p *Problems) addMisplaced(path string, value any, except map[string]bool) 
 		}
 	case string:
 		if !except[path] && hasRef(v) {
-			p.addf(path, "refers to a secret, which is literal text here: references count in jwt_source, in headers of calls that are made, in URLs of webhooks, and in addresses and credentials of streams")
+			p.addf(path, "refers to a secret, which is literal text here: references count in jwt_source, in headers of calls that are made, in URLs of webhooks, and in addresses and credentials of streams and message brokers")
 		}
 	}
 }

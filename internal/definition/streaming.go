@@ -48,17 +48,22 @@ func (a *API) streamsWith(texts map[string]string) []byte {
 			place.Set(text)
 			continue
 		}
-		text := ""
-		rest := eachRef(place.Text, func(before string, _ SecretRef) {
-			if text += before; text == "" {
-				text = place.StandIn
-			} else {
-				text += streams.StandIn
-			}
-		})
-		place.Set(text + rest)
+		place.Set(standIn(place.Text, place.StandIn))
 	}
 	return document.Raw()
+}
+
+// standIn returns a text with stand-ins for its references to secrets: start for one at the
+// beginning.
+func standIn(from, start string) (text string) {
+	rest := eachRef(from, func(before string, _ SecretRef) {
+		if text += before; text == "" {
+			text = start
+		} else {
+			text += streams.StandIn
+		}
+	})
+	return text + rest
 }
 
 // checkStreams checks the event streams, and what they exclude.

@@ -62,7 +62,7 @@ func (p *Problems) checkDataGraph(a *API) {
 			p.checkText(at+".name", s.Name)
 		}
 		names[s.Name] = true
-		p.checkSource(at, s)
+		p.checkSource(at, a, s)
 	}
 	p.checkEngineHeaders(e.GlobalHeaders)
 	for i := range e.FieldConfigs {
@@ -102,16 +102,17 @@ func (a *API) upstreamRules() (paths []string) {
 	return paths
 }
 
-func (p *Problems) checkSource(at string, s *GraphQLDataSource) {
+func (p *Problems) checkSource(at string, a *API, s *GraphQLDataSource) {
 	switch s.Kind {
 	case "REST", "GraphQL":
 		p.checkSourceConfig(at+".config", s.Kind == "REST", &s.Config)
+		p.checkNoTopics(at+".config", s)
+	case BrokerSource:
+		p.checkTopics(at+".config", a, s)
 	case "":
-		p.addf(at+".kind", `is required: "REST" or "GraphQL"`)
-	case "msgbroker":
-		p.refuse(at+".kind", "message brokers as data sources", RouteWeight, turnOff)
+		p.addf(at+".kind", `is required: "REST", "GraphQL" or "msgbroker"`)
 	default:
-		p.addf(at+".kind", `must be "REST" or "GraphQL"`)
+		p.addf(at+".kind", `must be "REST", "GraphQL" or "msgbroker"`)
 	}
 	if s.Internal && !IsInternal(s.Config.URL) {
 		p.addf(at+".internal", "must be false: the source has the address of a service; that of another API is svc:// and its id or name")

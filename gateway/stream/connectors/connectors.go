@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/stream/inproc"
 	"github.com/sluicegate/sluice/gateway/stream/kafka"
 	"github.com/sluicegate/sluice/gateway/stream/portalhook"
+	"github.com/sluicegate/sluice/gateway/stream/subscribers"
 	"github.com/sluicegate/sluice/internal/definition/streams"
 )
 
@@ -45,12 +46,12 @@ func New(o Options) *Set {
 	return &Set{opts: o, kept: endpoint.Memory{Limit: int64(o.Kept)}}
 }
 
-// Serves reports whether a connector serves routes of its API.
+// Serves reports whether a connector serves requests to its API.
 func Serves(c *streams.Connector) bool {
-	return c.HTTPServerInput != nil || c.HTTPServerOutput != nil || c.WebSocket != nil
+	return c.HTTPServerInput != nil || c.HTTPServerOutput != nil || c.WebSocket != nil || c.Subscribers != nil
 }
 
-// Input makes an input. Those that serve routes have no effect before they are started, and
+// Input makes an input. Those that serve requests have no effect before they are started, and
 // do not fail for reasons that may pass.
 func (s *Set) Input(c *streams.Connector, site *stream.Site) (stream.Input, error) {
 	switch {
@@ -84,6 +85,8 @@ func (s *Set) Output(c *streams.Connector, site *stream.Site) (stream.Output, er
 		return output(httpclient.NewOutput(c.HTTPSend, site))
 	case c.PortalWebhook != nil:
 		return output(portalhook.NewOutput(c.PortalWebhook, site))
+	case c.Subscribers != nil:
+		return subscribers.New(site), nil
 	case c.BrokerOutput == nil:
 	case c.BrokerOutput.Scheme == streams.AMQP:
 		return output(s.brokers().NewOutput(c.BrokerOutput, site))

@@ -24,7 +24,7 @@ const (
 	sideDead   = "dead_letter"
 )
 
-// survey lists the connectors below a connector, and makes those that serve routes: they do
+// survey lists the connectors below a connector, and makes those that serve requests: they do
 // nothing before they are started.
 func (r *running) survey(c *streams.Connector, side string) error {
 	below := c.Inputs

@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -19,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/pipeline"
 	"github.com/sluicegate/sluice/gateway/stream"
 	"github.com/sluicegate/sluice/gateway/stream/connectors"
+	"github.com/sluicegate/sluice/gateway/stream/subscribers"
 	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/definition/streams"
 )
@@ -101,6 +103,36 @@ func (e *Engine) Compile(def *definition.API) (*Stage, error) {
 	return newStage(e, all), nil
 }
 
+// Topics compiles a data source of the kind definition.BrokerSource, as Compile does streams.
+// The stage begins a subscription.
+func (e *Engine) Topics(def *definition.API, name string, c *definition.GraphQLSourceConfig) (pipeline.Stage, error) {
+	if e == nil {
+		return nil, errors.New("event streams are not enabled in this gateway, which msgbroker needs: set streaming.enabled")
+	}
+	conf, err := def.Topics(name, c, e.parse)
+	if err != nil {
+		return nil, err
+	}
+	r, err := e.find(def, conf)
+	if err != nil {
+		return nil, err
+	}
+	return &topics{r}, nil
+}
+
+// topics are a data source.
+type topics struct{ run *running }
+
+// Handle implements pipeline.Stage.
+func (t *topics) Handle(ex *pipeline.Exchange) pipeline.Verdict {
+	for _, c := range t.run.connectors {
+		if out, ok := c.out.(*subscribers.Output); ok {
+			return out.Handle(ex)
+		}
+	}
+	panic("a stream of topics without subscribers")
+}
+
 // find returns the running stream of a configuration, or a new one.
 func (e *Engine) find(def *definition.API, conf *streams.Stream) (*running, error) {
 	key, err := keyOf(def, conf)
@@ -174,15 +206,25 @@ func (e *Engine) Swap(came, gone []*pipeline.API) {
 	}
 }
 
+// A sourceHolder is a data graph: its sources may be topics.
+type sourceHolder interface {
+	Topics() []pipeline.Stage
+}
+
 // streamsOf returns the streams of a compiled API.
-func streamsOf(api *pipeline.API) []*running {
+func streamsOf(api *pipeline.API) (all []*running) {
 	if api.Version == nil {
 		return nil
 	}
 	if s, ok := api.Version.Forward.(*Stage); ok {
 		return s.streams
 	}
-	return nil
+	if graph, ok := api.Version.Upstream.(sourceHolder); ok {
+		for _, one := range graph.Topics() {
+			all = append(all, one.(*topics).run)
+		}
+	}
+	return all
 }
 
 // enter counts an API that has a stream, and reports whether it is the first.

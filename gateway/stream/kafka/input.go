@@ -80,6 +80,7 @@ func (in *Input) Start(to stream.Flow) {
 		opts = append(opts, kgo.ConsumerGroup(in.config.ConsumerGroup), kgo.AutoCommitMarks(), kgo.AutoCommitInterval(in.config.CommitPeriod),
 			kgo.BlockRebalanceOnPoll(), kgo.OnPartitionsRevoked(in.revoked), kgo.OnPartitionsLost(in.lost))
 	}
+	opts = append(opts, balancing(in.config)...)
 	var err error
 	if in.client, err = kgo.NewClient(opts...); err != nil { // the addresses were checked when the definition was
 		in.site.State.Fail(stream.Failf(stream.Permanent, "%w", err))
@@ -89,6 +90,23 @@ func (in *Input) Start(to stream.Flow) {
 	}
 	in.unwatch = to.Demand().Watch(func(bool) { in.look() })
 	go in.run()
+}
+
+// balancing returns the options that only data graphs set.
+func balancing(c *streams.BrokerInput) (opts []kgo.Opt) {
+	if c.OnlyCommitted {
+		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	}
+	switch {
+	case c.ConsumerGroup == "":
+	case c.Balance == "range":
+		opts = append(opts, kgo.Balancers(kgo.RangeBalancer()))
+	case c.Balance == "roundrobin":
+		opts = append(opts, kgo.Balancers(kgo.RoundRobinBalancer()))
+	case c.Balance == "sticky":
+		opts = append(opts, kgo.Balancers(kgo.StickyBalancer()))
+	}
+	return opts
 }
 
 // look has run look at the demand, and at what may be passed on.

@@ -52,6 +52,11 @@ func graphOf(source string) string {
 		"engine": {"data_sources": [{"name": "users", "root_fields": [{"type": "Query", "fields": ["user"]}], ` + source + `}]}}}`
 }
 
+// topicsOf is a data graph with a message broker.
+func topicsOf(more string) string {
+	return graphOf(`"kind": "msgbroker", "config": {"broker_addresses": ["kafka://broker.internal"], "topics": ["orders"]` + more + `}`)
+}
+
 // contexts are objects in which members have an effect that have none beside others; the
 // longest beginning of a path counts.
 var contexts = map[string]string{
@@ -67,6 +72,14 @@ var contexts = map[string]string{
 	"api graphql.engine.data_sources[].config.subscription_type":             graphOf(`"kind": "GraphQL", "config": {"url": "http://users.internal/graphql"}`),
 	"api graphql.engine.data_sources[].config.has_operation":                 graphOf(`"kind": "GraphQL", "config": {"url": "http://users.internal/graphql", "operation": "{ user { name } }"}`),
 	"api graphql.engine.data_sources[].config.body":                          graphOf(`"kind": "REST", "config": {"url": "http://users.internal/", "method": "POST"}`),
+	"api graphql.engine.data_sources[].config.broker_addresses":              topicsOf(""),
+	"api graphql.engine.data_sources[].config.topics":                        topicsOf(""),
+	"api graphql.engine.data_sources[].config.group_id":                      topicsOf(""),
+	"api graphql.engine.data_sources[].config.client_id":                     topicsOf(""),
+	"api graphql.engine.data_sources[].config.isolation_level":               topicsOf(""),
+	"api graphql.engine.data_sources[].config.start_consuming_latest":        topicsOf(""),
+	"api graphql.engine.data_sources[].config.sasl":                          topicsOf(""),
+	"api graphql.engine.data_sources[].config.balance_strategy":              topicsOf(`, "group_id": "g"`),
 	"api graphql.engine.data_sources[].internal":                             graphOf(`"kind": "REST", "config": {"url": "svc://users"}`),
 	"api version_data.versions{}.extended_paths":                             apiWith(`"version_data": {"not_versioned": true, "versions": {"Default": {"use_extended_paths": true}}}`),
 	"api version_data.versions{}.extended_paths.ignored[].method_actions":    methodActions,

@@ -35,13 +35,16 @@ var brokerHints = map[string]string{
 	"metadata":            "metadata is sent as headers already; remove it",
 }
 
-const defaultExchange = "svc.streams"
+const (
+	defaultExchange = "svc.streams"
+	defaultClient   = "sluice"
+)
 
 // servers reads what both directions of msgbroker share.
 func (r *reader) servers(f *fields) (s Servers) {
 	addresses := f.texts("addresses")
 	f.r.faults.Count(r.full(f.path("addresses")), len(addresses), maxAddresses)
-	s.ClientID = f.text("client_id", "sluice", 255)
+	s.ClientID = f.text("client_id", defaultClient, 255)
 	s.Exchange = f.text("exchange", defaultExchange, 127)
 	if s.Exchange == "" {
 		f.faultf("exchange", "is empty; leave it out for %s", defaultExchange)
@@ -224,13 +227,7 @@ func (r *reader) brokerInput(f *fields) *BrokerInput {
 	case len(in.Topics) > maxTopics:
 		f.faultf("topics", "has %d entries; at most %d are allowed", len(in.Topics), maxTopics)
 	}
-	for i, topic := range in.Topics {
-		if wrong := topicFault(topic, in.Scheme); wrong != "" {
-			r.faultf(object.Item(f.path("topics"), i), "%s", wrong)
-		} else if len(in.ConsumerGroup)+len(topic) > 240 {
-			r.faultf(object.Item(f.path("topics"), i), "is too long beside consumer_group: both together have at most 240 bytes")
-		}
-	}
+	r.checkTopics(f.path("topics"), in, "consumer_group")
 	if n := f.get("topic"); n != nil {
 		f.faultf("topic", "is of outputs; write topics, a list")
 	}
@@ -239,6 +236,18 @@ func (r *reader) brokerInput(f *fields) *BrokerInput {
 	}
 	f.unknown(brokerHints)
 	return in
+}
+
+// checkTopics checks the names of the topics at a path; group names the member with that of
+// the consumer group.
+func (r *reader) checkTopics(at string, in *BrokerInput, group string) {
+	for i, topic := range in.Topics {
+		if wrong := topicFault(topic, in.Scheme); wrong != "" {
+			r.faultf(object.Item(at, i), "%s", wrong)
+		} else if len(in.ConsumerGroup)+len(topic) > 240 {
+			r.faultf(object.Item(at, i), "is too long beside %s: both together have at most 240 bytes", group)
+		}
+	}
 }
 
 func (r *reader) retain(f *fields, scheme Scheme) *Retain {

@@ -51,6 +51,9 @@ func (d *Document) Secrets() []SecretPlace {
 // StandIn is a text in place of a reference, long enough for every secret.
 const StandIn = "reference-to-a-secret-of-the-gateway"
 
+// AddressStandIn is StandIn for one at the beginning of an address of a message broker.
+const AddressStandIn = "reference.invalid"
+
 func eachSecret(n *node, at string, do func(SecretPlace)) {
 	for i, below := range n.below {
 		path := object.Item(at, i)
@@ -81,7 +84,7 @@ func secretsOf(kind string, n *node, at string, do func(SecretPlace)) {
 		member(n.member("sasl"), at+".sasl", "user", "username", "password")
 		if list := n.member("addresses"); list != nil && list.kind == '[' {
 			for i, address := range list.below {
-				one(object.Item(at+".addresses", i), address, inAddress(address.text), "reference.invalid")
+				one(object.Item(at+".addresses", i), address, InAddress(address.text), AddressStandIn)
 			}
 		}
 	case "http_client", "http":
@@ -102,9 +105,9 @@ func plain(secret string) string { return secret }
 // inTemplate writes a secret in a template, of which it is literal text.
 func inTemplate(secret string) string { return strings.ReplaceAll(secret, "${", "$${") }
 
-// inAddress returns how a secret is written in an address: percent-encoded, unless it is
+// InAddress returns how a secret is written in an address of a message broker: percent-encoded, unless it is
 // the whole address.
-func inAddress(address string) func(string) string {
+func InAddress(address string) func(string) string {
 	if strings.HasPrefix(address, "{") && strings.IndexByte(address, '}') == len(address)-1 {
 		return plain
 	}

@@ -51,7 +51,11 @@ type Connector struct {
 	Inputs           []Connector // broker as an input
 	Outputs          *Outputs    // broker as an output
 	PortalWebhook    *PortalWebhook
+	Subscribers      *Subscribers // of Topics alone
 }
+
+// Subscribers gives messages to clients with a subscription of GraphQL.
+type Subscribers struct{}
 
 // PortalWebhooks returns the portal_webhook outputs of a stream, those of its dead letters
 // and in brokers included.
@@ -90,6 +94,8 @@ func (c *Connector) Kind() string {
 		return "broker"
 	case c.PortalWebhook != nil:
 		return "portal_webhook"
+	case c.Subscribers != nil:
+		return "subscribers"
 	}
 	return ""
 }
@@ -220,6 +226,10 @@ type BrokerInput struct {
 	CheckpointLimit int // unsettled messages of a partition
 	CommitPeriod    time.Duration
 	Retain          *Retain // nil: none
+
+	// Of Kafka, see Topics.
+	Balance       string
+	OnlyCommitted bool
 }
 
 // Retain says how long an AMQP broker keeps messages that were delivered.

@@ -7116,6 +7116,26 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        GraphQLBrokerSASL: {
+            /**
+             * @description Whether they are used.
+             * @default false
+             * @example true
+             */
+            enable?: boolean;
+            /**
+             * @description Password; may be a reference to a secret.
+             * @example {secret:broker-password}
+             */
+            password?: string;
+            /**
+             * @description Name of the user; may be a reference to a secret.
+             * @example sluice
+             */
+            user?: string;
+        } & {
+            [key: string]: unknown;
+        };
         GraphQLCost: {
             /**
              * Format: int64
@@ -7144,7 +7164,7 @@ export interface components {
              */
             internal?: boolean;
             /**
-             * @description REST, or GraphQL, whose root fields are those of the query, mutation and subscription types.
+             * @description REST; GraphQL, whose root fields are those of the query, mutation and subscription types; or msgbroker, whose topics have the events of subscriptions.
              * @example REST
              */
             kind?: string;
@@ -7489,10 +7509,33 @@ export interface components {
         };
         GraphQLSourceConfig: {
             /**
+             * @description How Kafka shares out partitions in the consumer group. Default: as the members of the group agree.
+             * @example BalanceStrategySticky
+             */
+            balance_strategy?: string;
+            /**
              * @description Body of requests to a REST source, as JSON; variables in it stand for JSON values, within strings for their text.
              * @example {"id": {{.arguments.id}}}
              */
             body?: string;
+            /**
+             * @description Addresses of the message broker of a msgbroker source, at most 16: amqp://, amqps://, kafka:// or kafkas:// with host and port, or inproc:// for the broker in the gateway. One without a scheme has that of streaming.default_scheme.
+             * @example [
+             *       "kafka://broker.internal:9092"
+             *     ]
+             */
+            broker_addresses?: string[] | null;
+            /**
+             * @description Name of the gateway as a client of the message broker. Default: sluice.
+             * @default sluice
+             * @example sluice
+             */
+            client_id?: string;
+            /**
+             * @description Consumer group of a msgbroker source: each message goes to the subscribers of one of the gateways. Default: those of all gateways get all messages that come while they are subscribed.
+             * @example order-subscriptions
+             */
+            group_id?: string;
             /**
              * @description Whether operation is sent to a GraphQL source in place of one for the selected fields. The source may have fields of any object type then, and values are taken from the data of its response; one with errors has none.
              * @default false
@@ -7508,6 +7551,12 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
+            /**
+             * @description Which messages of Kafka are taken: ReadUncommitted (default), or ReadCommitted to leave out those of open and aborted transactions.
+             * @default ReadUncommitted
+             * @example ReadCommitted
+             */
+            isolation_level?: string;
             /**
              * @description Method of a REST source: GET (default), POST, PUT, PATCH or DELETE. A GraphQL source is called with POST.
              * @default GET
@@ -7529,12 +7578,20 @@ export interface components {
              *     ]
              */
             query?: components["schemas"]["GraphQLParameter"][] | null;
+            /** @description Credentials at the message broker. Credentials may stand in broker_addresses as well. */
+            sasl?: components["schemas"]["GraphQLBrokerSASL"];
             /**
              * @description Whether subscriptions by sse are sent with POST.
              * @default false
              * @example true
              */
             sse_use_post?: boolean;
+            /**
+             * @description Whether a new consumer group begins with messages that come from then on, in place of the oldest ones that the message broker has.
+             * @default false
+             * @example true
+             */
+            start_consuming_latest?: boolean;
             /**
              * @description Protocol of subscriptions of a GraphQL source: graphql-ws (default), graphql-transport-ws or sse. An API behind svc:// streams them itself.
              * @default graphql-ws
@@ -7547,6 +7604,13 @@ export interface components {
              * @example 2.5
              */
             timeout?: number;
+            /**
+             * @description Topics of a msgbroker source, at most 64. Each message is JSON, and an event of every subscription to a field of the source.
+             * @example [
+             *       "orders"
+             *     ]
+             */
+            topics?: string[] | null;
             /**
              * @description Address, such as http://users.internal/users/{{.arguments.id}}, or svc:// and the id or name of another API of the organisation, which is called without the network. Scheme and host are fixed. proxy.transport and upstream_certificates apply to all sources.
              * @example http://users.internal/users/{{.arguments.id}}

@@ -198,6 +198,26 @@ story('A data graph joins REST services, and its plan is drawn', async ({ t, pag
     await page.getByRole('button', { name: 'Open the playground' }).click();
     await page.getByText('Your draft is not published').waitFor();
   });
+  const third = page.getByRole('listitem').filter({ has: page.locator('[data-path="graphql.engine.data_sources[2]"]') });
+  const removed = async () => {
+    await third.getByRole('button', { name: /^Remove/ }).first().click();
+    await page.locator('[data-path="graphql.engine.data_sources[2]"]').waitFor({ state: 'detached' });
+  };
+  await step('a message broker has topics', async () => {
+    await page.getByRole('button', { name: 'Add a message broker' }).click();
+    await page.getByText('is required: at least one topic').first().waitFor();
+    await page.getByRole('button', { name: 'Add: Topics' }).click();
+    await page.getByLabel('Topics, entry 1', { exact: true }).fill('users');
+    await page.getByRole('button', { name: 'Add: Addresses of the message broker' }).click();
+    await page.getByLabel('Addresses of the message broker, entry 1', { exact: true }).fill('kafka://broker.example');
+    await page.getByLabel('Consumer group').fill('g');
+    await page.getByLabel('Sharing of partitions').selectOption('BalanceStrategySticky');
+    await page.getByRole('checkbox', { name: 'Credentials' }).or(page.getByRole('switch', { name: 'Credentials' })).check();
+    await page.getByLabel('Password', { exact: true }).fill('{secret:broker-password}');
+    await page.getByText('is required beside password').first().waitFor();
+  });
+  await looks(page, step, 'a message broker', () => page.getByLabel('Sharing of partitions').waitFor());
+  await step('it is removed again', removed);
   await step('a GraphQL source has an operation of its own', async () => {
     await page.getByRole('button', { name: 'Add a GraphQL source' }).click();
     await page.getByLabel('Protocol of subscriptions').waitFor();
@@ -212,8 +232,7 @@ story('A data graph joins REST services, and its plan is drawn', async ({ t, pag
   });
   await step('it is removed', async () => {
     await page.getByRole('button', { name: /^Remove/ }).last().waitFor();
-    await page.getByRole('listitem').filter({ has: page.locator('[data-path="graphql.engine.data_sources[2]"]') }).getByRole('button', { name: /^Remove/ }).first().click();
-    await page.locator('[data-path="graphql.engine.data_sources[2]"]').waitFor({ state: 'detached' });
+    await removed();
     await page.getByRole('button', { name: /^todos REST/ }).click();
   });
   await looks(page, step, 'a data graph', () => page.getByText('Your draft is not published').waitFor());

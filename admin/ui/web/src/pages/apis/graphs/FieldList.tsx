@@ -5,7 +5,7 @@ import { Card } from '../../../parts/Card';
 import type { Draft } from '../../../parts/draft';
 import { SelectField, SwitchField, TextField, TextsField, useProblemsAt } from '../../../parts/fields';
 import { useURLState } from '../../../parts/urlState';
-import { canHave, configAt, configsPath, mappingOf, nameOf, withMapping, type FieldConfig, type Mapping, type SchemaField, type Source } from './sources';
+import { canHave, configAt, configsPath, isMapped, mappingOf, nameOf, withMapping, type FieldConfig, type Mapping, type SchemaField, type Source } from './sources';
 import { text } from './text';
 import css from './graphs.module.css';
 
@@ -93,7 +93,7 @@ function OneField({ field, draft, may, sources, owners, move }: List & { field: 
   const mapping = mappingOf(configs?.[at]);
   const wrong = useProblemsAt(at < 0 ? undefined : `${configsPath}[${at}]`, true);
   const missing = lacks(field, owner);
-  const mapped = field.root !== 'subscription' && (owner === undefined ? field.root === '' : sources[owner]?.kind === 'REST');
+  const mapped = owner === undefined ? field.root === '' : isMapped(sources[owner]);
   return (
     <li>
       <code>

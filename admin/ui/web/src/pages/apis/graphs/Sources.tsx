@@ -6,20 +6,19 @@ import { Card } from '../../../parts/Card';
 import { CodeEditor } from '../../../parts/code';
 import type { Draft } from '../../../parts/draft';
 import { EmptyState } from '../../../parts/EmptyState';
-import { NumberField, SelectField, SwitchField, TextField } from '../../../parts/fields';
-import { PickerField, type Choice } from '../../../parts/Picker';
+import { NumberField, SecretField, SelectField, SwitchField, TextField, TextsField } from '../../../parts/fields';
+import { PickerField, type Choice as Picked } from '../../../parts/Picker';
 import { useURLState } from '../../../parts/urlState';
 import { APIPlayground } from '../../../playground/APIPlayground';
 import { MapField } from '../Fields';
 import { FieldList } from './FieldList';
 import { Entry, PairsField, ProblemsAt, useOpened } from './parts';
-import { attach, attached, canHave, enginePath, fieldsOf, isTemplated, nameOf, newSource, ownersOf, sourcesOf, sourcesPath, variablesOf, type SchemaField, type Source } from './sources';
+import { attach, attached, canHave, enginePath, fieldsOf, isTemplated, kindOf, kinds, nameOf, newSource, ownersOf, sourcesOf, sourcesPath, variablesOf, type SchemaField, type Source, type SourceKind } from './sources';
 import { freeName } from './compose';
 import { text } from './text';
 import css from './graphs.module.css';
 
 const t = text.sources;
-const kinds = ['REST', 'GraphQL'] as const;
 
 export default function Sources({ id, draft, may }: { id?: string; draft: Draft; may: boolean }) {
   const sources = sourcesOf(draft.get(sourcesPath));
@@ -30,8 +29,8 @@ export default function Sources({ id, draft, may }: { id?: string; draft: Draft;
   const move = (field: SchemaField, to: number | undefined) => {
     for (const [i, next] of attach(sources, field, to)) draft.set(`${sourcesPath}[${i}].root_fields`, next.length > 0 ? next : undefined);
   };
-  const add = (kind: 'REST' | 'GraphQL') => {
-    const first = fields.find((one) => one.root !== '' && (kind === 'GraphQL' || one.root !== 'subscription') && !owners.has(nameOf(one)));
+  const add = (kind: SourceKind) => {
+    const first = fields.find((one) => one.root !== '' && canHave({ kind, config: {} }, one) && !owners.has(nameOf(one)));
     draft.set(
       [...sourcesPath.split('.'), sources.length],
       newSource(kind, freeName(first?.name ?? kind.toLowerCase(), sources.map((one) => one.name)), first),
@@ -50,7 +49,7 @@ export default function Sources({ id, draft, may }: { id?: string; draft: Draft;
               key={i}
               path={`${sourcesPath}[${i}]`}
               name={source.name || text.unnamed(i + 1)}
-              note={[source.kind, source.config?.url, t.count(attached(source).length)].filter(Boolean).join(' · ')}
+              note={[source.kind, source.config?.url ?? source.config?.broker_addresses?.join(', '), t.count(attached(source).length)].filter(Boolean).join(' · ')}
               open={open === i}
               onToggle={() => setOpen(open === i ? undefined : i)}
               onRemove={
@@ -108,7 +107,7 @@ function OneSource(p: One) {
   const at = `${sourcesPath}[${index}]`;
   const common = (name: string) => ({ path: `${at}.${name}`, disabled: !may });
   const put = (name: string, value: unknown) => draft.set(`${at}.${name}`, value);
-  const kind = source.kind === 'GraphQL' ? 'GraphQL' : 'REST';
+  const kind = kindOf(source);
   const config = source.config ?? {};
   return (
     <>
@@ -124,8 +123,29 @@ function OneSource(p: One) {
             onChange={(next) => put('config.method', next)}
           />
         )}
-        <NumberField label={t.timeout} help={t.timeoutHelp} unit="s" step="any" {...common('config.timeout')} value={config.timeout} onChange={(next) => put('config.timeout', next)} />
+        {kind !== 'msgbroker' && <NumberField label={t.timeout} help={t.timeoutHelp} unit="s" step="any" {...common('config.timeout')} value={config.timeout} onChange={(next) => put('config.timeout', next)} />}
       </div>
+      {kind === 'msgbroker' ? (
+        <>
+          <Attached {...p} />
+          <AsTopics config={config} common={common} put={put} />
+        </>
+      ) : (
+        <AsRequests {...p} kind={kind} />
+      )}
+    </>
+  );
+}
+
+/** A source that is sent requests. */
+function AsRequests(p: One & { kind: 'REST' | 'GraphQL' }) {
+  const { index, source, draft, may, kind } = p;
+  const at = `${sourcesPath}[${index}]`;
+  const common = (name: string) => ({ path: `${at}.${name}`, disabled: !may });
+  const put = (name: string, value: unknown) => draft.set(`${at}.${name}`, value);
+  const config = source.config ?? {};
+  return (
+    <>
       <TextField
         label={text.url}
         help={t.urlHelp[kind]}
@@ -155,8 +175,59 @@ function OneSource(p: One) {
   );
 }
 
+/** A source whose messages are the events of subscriptions. */
+function AsTopics({ config, common, put }: Common) {
+  const texts = (name: string) => (next: string[]) => put(name, next.length > 0 ? next : undefined);
+  const kafka = !(config.broker_addresses ?? []).some((one) => /^(amqps?|inproc):/.test(one));
+  return (
+    <>
+      <TextsField label={t.addresses} help={t.addressesHelp} {...common('config.broker_addresses')} code value={config.broker_addresses ?? []} onChange={texts('config.broker_addresses')} />
+      <TextsField label={t.topics} help={t.topicsHelp} {...common('config.topics')} code value={config.topics ?? []} onChange={texts('config.topics')} />
+      <div className={css.fields}>
+        <TextField label={t.group} help={t.groupHelp} {...common('config.group_id')} code value={config.group_id ?? ''} onChange={(next) => put('config.group_id', next || undefined)} />
+        <TextField label={t.client} {...common('config.client_id')} code placeholder="sluice" value={config.client_id ?? ''} onChange={(next) => put('config.client_id', next || undefined)} />
+        {config.group_id && <SwitchField label={t.latest} help={t.latestHelp} {...common('config.start_consuming_latest')} value={config.start_consuming_latest ?? false} onChange={(on) => put('config.start_consuming_latest', on || undefined)} />}
+      </div>
+      {kafka && (
+        <div className={css.fields}>
+          <Choice label={t.isolation} options={['ReadUncommitted', 'ReadCommitted']} {...common('config.isolation_level')} value={config.isolation_level} onChange={(next) => put('config.isolation_level', next)} />
+          {config.group_id && (
+            <Choice
+              label={t.balance}
+              options={['BalanceStrategyRange', 'BalanceStrategyRoundRobin', 'BalanceStrategySticky']}
+              {...common('config.balance_strategy')}
+              value={config.balance_strategy}
+              onChange={(next) => put('config.balance_strategy', next)}
+            />
+          )}
+        </div>
+      )}
+      <div className={css.fields}>
+        <SwitchField label={t.sasl} help={t.saslHelp} {...common('config.sasl.enable')} value={config.sasl?.enable ?? false} onChange={(on) => put('config.sasl.enable', on || undefined)} />
+        {config.sasl?.enable && (
+          <>
+            <TextField label={t.user} {...common('config.sasl.user')} code value={config.sasl.user ?? ''} onChange={(next) => put('config.sasl.user', next || undefined)} />
+            <SecretField label={t.password} help={t.passwordHelp} {...common('config.sasl.password')} value={config.sasl.password ?? ''} onChange={(next) => put('config.sasl.password', next || undefined)} />
+          </>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** One of several values, or none. */
+function Choice(p: { label: string; path: string; disabled: boolean; options: string[]; value: string | undefined; onChange: (value: string | undefined) => void }) {
+  return <SelectField {...p} value={p.value ?? ''} options={[{ value: '', label: '–' }, ...p.options.map((one) => ({ value: one, label: one }))]} onChange={(next) => p.onChange(next || undefined)} />;
+}
+
+interface Common {
+  config: NonNullable<Source['config']>;
+  common: (name: string) => { path: string; disabled: boolean };
+  put: (name: string, value: unknown) => void;
+}
+
 /** What only GraphQL sources have: how they stream, or the operation that they are sent. */
-function AsGraphQL({ config, common, put }: { config: NonNullable<Source['config']>; common: (name: string) => { path: string; disabled: boolean }; put: (name: string, value: unknown) => void }) {
+function AsGraphQL({ config, common, put }: Common) {
   const own = config.has_operation ?? false;
   const variables: unknown = config.variables ?? {};
   const { disabled, path } = common('config.operation');
@@ -164,12 +235,12 @@ function AsGraphQL({ config, common, put }: { config: NonNullable<Source['config
     <>
       <div className={css.fields}>
         {!own && (
-          <SelectField
+          <Choice
             label={text.supergraph.subscriptions}
+            options={['graphql-ws', 'graphql-transport-ws', 'sse']}
             {...common('config.subscription_type')}
-            value={config.subscription_type ?? ''}
-            options={[{ value: '', label: '–' }, ...['graphql-ws', 'graphql-transport-ws', 'sse'].map((one) => ({ value: one, label: one }))]}
-            onChange={(next) => put('config.subscription_type', next || undefined)}
+            value={config.subscription_type}
+            onChange={(next) => put('config.subscription_type', next)}
           />
         )}
         {!own && config.subscription_type === 'sse' && <SwitchField label={text.supergraph.post} {...common('config.sse_use_post')} value={config.sse_use_post ?? false} onChange={(on) => put('config.sse_use_post', on || undefined)} />}
@@ -215,7 +286,7 @@ function Variables({ source, fields }: { source: Source; fields: SchemaField[] }
 function Attached({ index, source, draft, may, fields, owners, move }: One) {
   const at = `${sourcesPath}[${index}].root_fields`;
   const known = new Map(fields.map((one) => [nameOf(one), one]));
-  const search = (q: string): Promise<Choice[]> => {
+  const search = (q: string): Promise<Picked[]> => {
     const wanted = q.toLowerCase();
     const free = fields.filter((one) => canHave(source, one) && owners.get(nameOf(one)) !== index && nameOf(one).toLowerCase().includes(wanted));
     return Promise.resolve(free.slice(0, 50).map((one) => ({ value: nameOf(one), label: nameOf(one), note: one.signature })));
@@ -242,7 +313,7 @@ function Attached({ index, source, draft, may, fields, owners, move }: One) {
       {may && (
         <PickerField
           label={t.addField}
-          help={isTemplated(source) ? t.addFieldHelp.REST : t.addFieldHelp.GraphQL}
+          help={source.kind === 'msgbroker' || !isTemplated(source) ? t.addFieldHelp[kindOf(source)] : t.addFieldHelp.REST}
           queryKey={['fields', index, [...owners].join(), fields.length]}
           search={search}
           value=""

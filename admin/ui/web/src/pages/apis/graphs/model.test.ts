@@ -64,12 +64,13 @@ test('a field moves from one source to another, and away', () => {
   expect([...attach(sources, { type: 'User', name: 'mail' }, 1)]).toEqual([[1, [{ type: 'User', fields: ['todos', 'mail'] }]]]);
 });
 
-test('GraphQL sources have root fields only, and REST sources no subscriptions', () => {
+test('GraphQL sources have root fields only, REST sources no subscriptions, and message brokers nothing else', () => {
   const { fields } = fieldsOf(schema);
   const may = (kind: string) => fields.filter((one) => canHave(source(kind), one)).map(nameOf);
   expect(may('GraphQL')).toEqual(['Query.user', 'Query.users', 'Subscription.added']);
   expect(may('REST')).not.toContain('Subscription.added');
   expect(may('REST')).toContain('User.todos');
+  expect(may('msgbroker')).toEqual(['Subscription.added']);
 });
 
 test('variables are those that each field of a source has', () => {

@@ -104,11 +104,23 @@ export function attach(sources: Source[], field: { type: string; name: string },
   return changes;
 }
 
+export const kinds = ['REST', 'GraphQL', 'msgbroker'] as const;
+export type SourceKind = (typeof kinds)[number];
+
+/** The kind of a source; one that is not known counts as REST. */
+export const kindOf = (source: Source): SourceKind => kinds.find((one) => one === source.kind) ?? 'REST';
+
 /** Whether the requests to a source are made of texts with variables, one for each value. */
-export const isTemplated = (source: Source) => source.kind !== 'GraphQL' || source.config?.has_operation === true;
+export const isTemplated = (source: Source) => kindOf(source) === 'REST' || (source.kind === 'GraphQL' && source.config?.has_operation === true);
 
 /** Whether a source may have the values of a field. */
-export const canHave = (source: Source, field: SchemaField) => (isTemplated(source) ? field.root !== 'subscription' : field.root !== '');
+export function canHave(source: Source, field: SchemaField): boolean {
+  if (source.kind === 'msgbroker') return field.root === 'subscription';
+  return isTemplated(source) ? field.root !== 'subscription' : field.root !== '';
+}
+
+/** Whether the value of a field with a source is taken from responses by a mapping. */
+export const isMapped = (source: Source | undefined) => source?.kind === 'REST' || source?.kind === 'msgbroker';
 
 /** The variables that texts of a source may have: those that each of its fields has. */
 export function variablesOf(source: Source, fields: SchemaField[]): string[] {
@@ -145,7 +157,8 @@ export function withMapping(config: FieldConfig | undefined, field: { type: stri
 }
 
 /** A source to begin with. */
-export function newSource(kind: 'REST' | 'GraphQL', name: string, field: SchemaField | undefined): Source {
+export function newSource(kind: SourceKind, name: string, field: SchemaField | undefined): Source {
   const root_fields = field && { root_fields: [{ type: field.type, fields: [field.name] }] };
+  if (kind === 'msgbroker') return { kind, name, ...root_fields, config: {} };
   return { kind, name, ...root_fields, config: { url: '', method: kind === 'REST' ? 'GET' : 'POST' } };
 }
