@@ -109,7 +109,9 @@ func TestTopicsAreStreams(t *testing.T) {
 	if len(uses) != 3 || uses[0].Path != "graphql.engine.data_sources[0].config.broker_addresses[0]" || uses[2].Path != "graphql.engine.data_sources[0].config.sasl.user" {
 		t.Fatalf("references %v", uses)
 	}
-	with, err := api.WithSecrets(func(ref SecretRef) (string, error) { return map[string]string{"host": "a.example"}[ref.Name] + ref.Name, nil })
+	with, err := api.WithSecrets(func(ref SecretRef) (string, error) {
+		return map[string]string{"host": "a.example"}[ref.Name] + ref.Name, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

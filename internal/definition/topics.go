@@ -60,9 +60,17 @@ func (p *Problems) checkTopics(at string, a *API, s *GraphQLDataSource) {
 		name  string
 		given bool
 	}{
-		{"url", c.URL != ""}, {"method", c.Method != ""}, {"headers", len(c.Headers) > 0}, {"query", len(c.Query) > 0}, {"body", c.Body != ""},
-		{"timeout", c.Timeout != 0}, {"subscription_type", c.SubscriptionType != ""}, {"sse_use_post", c.SSEUsePost},
-		{"has_operation", c.HasOperation}, {"operation", c.Operation != ""}, {"variables", len(c.Variables) > 0},
+		{"url", c.URL != ""},
+		{"method", c.Method != ""},
+		{"headers", len(c.Headers) > 0},
+		{"query", len(c.Query) > 0},
+		{"body", c.Body != ""},
+		{"timeout", c.Timeout != 0},
+		{"subscription_type", c.SubscriptionType != ""},
+		{"sse_use_post", c.SSEUsePost},
+		{"has_operation", c.HasOperation},
+		{"operation", c.Operation != ""},
+		{"variables", len(c.Variables) > 0},
 	} {
 		if one.given {
 			p.addf(object.Member(at, one.name), "must be left out: the source is of kind %s", BrokerSource)
@@ -91,9 +99,14 @@ func (p *Problems) checkNoTopics(at string, s *GraphQLDataSource) {
 		name  string
 		given bool
 	}{
-		{"broker_addresses", len(c.BrokerAddresses) > 0}, {"topics", len(c.Topics) > 0}, {"group_id", c.GroupID != ""}, {"client_id", c.ClientID != ""},
-		{"balance_strategy", c.BalanceStrategy != ""}, {"isolation_level", c.IsolationLevel != ""},
-		{"start_consuming_latest", c.StartConsumingLatest}, {"sasl", c.SASL != nil && c.SASL.Enable},
+		{"broker_addresses", len(c.BrokerAddresses) > 0},
+		{"topics", len(c.Topics) > 0},
+		{"group_id", c.GroupID != ""},
+		{"client_id", c.ClientID != ""},
+		{"balance_strategy", c.BalanceStrategy != ""},
+		{"isolation_level", c.IsolationLevel != ""},
+		{"start_consuming_latest", c.StartConsumingLatest},
+		{"sasl", c.SASL != nil && c.SASL.Enable},
 	} {
 		if one.given {
 			p.addf(object.Member(at, one.name), "must be left out: the source is of kind %s, and no message broker", s.Kind)
