@@ -1,6 +1,6 @@
 // Command release builds what is published of a version into a folder: for each platform an
 // archive with the program, its licence and README, and a list of the modules in it
-// (CycloneDX); and SHA256SUMS of all files. The same commit gives the same bytes.
+// (CycloneDX); for Linux a package for Debian; and SHA256SUMS of all files. The same commit gives the same bytes.
 //
 //	release [-version v1.2.0] [-out dist] [-platforms linux/amd64,linux/arm64,darwin/arm64]
 //
@@ -93,7 +93,12 @@ func (r *release) platform(system, architecture string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.write(name+".cdx.json", list), r.write(name+".tar.gz", text))
+	if err := errors.Join(r.write(name+".cdx.json", list), r.write(name+".tar.gz", text)); err != nil || system != "linux" {
+		return err
+	}
+	path, err := deb(program, r.out, version, architecture, at)
+	r.files = append(r.files, filepath.Base(path))
+	return err
 }
 
 // stampOf returns the version of a build and the time of its commit. Changes that are not
