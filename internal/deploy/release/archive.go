@@ -15,6 +15,22 @@ type entry struct {
 	mode int64
 }
 
+// entriesOf returns what an archive for an operating system has. Paths are below the root of
+// the repository, the working directory.
+func entriesOf(program, system string) []entry {
+	entries := []entry{{"sluice", program, 0o755}, {"LICENSE", "LICENSE", 0o644}, {"README.md", "README.md", 0o644}}
+	if system != "linux" {
+		return entries
+	}
+	for _, name := range []string{
+		"sluice-admin.service", "sluice-gateway.service", "admin.yaml", "gateway.yaml",
+		"sluice.sysusers", "sluice.logrotate", "sluice.sysctl",
+	} {
+		entries = append(entries, entry{"systemd/" + name, "internal/deploy/systemd/" + name, 0o644})
+	}
+	return entries
+}
+
 // archive packs files below a folder. Owners and times say nothing of this machine.
 func archive(entries []entry, folder string, at time.Time) ([]byte, error) {
 	var out bytes.Buffer

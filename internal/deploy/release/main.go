@@ -1,6 +1,7 @@
 // Command release builds what is published of a version into a folder: for each platform an
-// archive with the program, its licence and README, and a list of the modules in it
-// (CycloneDX); for Linux a package for Debian; and SHA256SUMS of all files. The same commit gives the same bytes.
+// archive with the program, its licence and README, for Linux with the units of systemd and
+// their settings, and a list of the modules in it (CycloneDX); for Linux a package for Debian;
+// and SHA256SUMS of all files. The same commit gives the same bytes.
 //
 //	release [-version v1.2.0] [-out dist] [-platforms linux/amd64,linux/arm64,darwin/arm64]
 //
@@ -89,7 +90,7 @@ func (r *release) platform(system, architecture string) error {
 	if err != nil {
 		return err
 	}
-	text, err := archive([]entry{{"sluice", program, 0o755}, {"LICENSE", "LICENSE", 0o644}, {"README.md", "README.md", 0o644}}, name, at)
+	text, err := archive(entriesOf(program, system), name, at)
 	if err != nil {
 		return err
 	}

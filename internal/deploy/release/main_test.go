@@ -96,6 +96,27 @@ func TestArchivesAreReproducible(t *testing.T) {
 	}
 }
 
+// An archive for Linux has all files that belong to the units.
+func TestArchivesForLinuxHaveTheUnits(t *testing.T) {
+	t.Chdir("../../..")
+	got := make(map[string]bool)
+	for _, one := range entriesOf("program", "linux") {
+		got[one.name] = true
+	}
+	files, err := os.ReadDir("internal/deploy/systemd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !strings.HasSuffix(file.Name(), ".go") && !got["systemd/"+file.Name()] {
+			t.Errorf("%s is not in the archive", file.Name())
+		}
+	}
+	if darwin := entriesOf("program", "darwin"); len(darwin) != 3 {
+		t.Errorf("the archive for macOS has %v", darwin)
+	}
+}
+
 // SHA256SUMS is what sha256sum checks.
 func TestSums(t *testing.T) {
 	r := release{out: t.TempDir()}
