@@ -111,7 +111,8 @@ ci: ## run what CI runs
 	@.ci/run
 
 .PHONY: release
-release: go ## build archives, lists of modules and checksums of this commit into dist (VERSION=v1.2.0 PLATFORMS=linux/amd64)
+release: go ## build archives, packages, lists of modules and checksums of this commit into an empty dist (VERSION=v1.2.0 PLATFORMS=linux/amd64)
+	rm -rf dist
 	go run ./internal/deploy/release -version "$(VERSION)" $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
 
 .PHONY: release-check

@@ -3,6 +3,8 @@
 // their settings, and a list of the modules in it (CycloneDX); for Linux a package for Debian;
 // and SHA256SUMS of all files. The same commit gives the same bytes.
 //
+// The folder must be empty, so that SHA256SUMS lists all that is in it.
+//
 //	release [-version v1.2.0] [-out dist] [-platforms linux/amd64,linux/arm64,darwin/arm64]
 //
 // The version is the one that the go command stamps: that of the tag of the commit, else one
@@ -44,7 +46,7 @@ type release struct {
 }
 
 func (r *release) make(platforms []string) error {
-	if err := os.MkdirAll(r.out, 0o755); err != nil {
+	if err := emptyFolder(r.out); err != nil {
 		return err
 	}
 	for i, platform := range platforms {
@@ -58,6 +60,18 @@ func (r *release) make(platforms []string) error {
 		}
 	}
 	return r.sums()
+}
+
+// emptyFolder makes a folder, and refuses one that has files: SHA256SUMS would not list them.
+func emptyFolder(path string) error {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	files, err := os.ReadDir(path)
+	if err == nil && len(files) > 0 {
+		err = fmt.Errorf("the folder %s has files, such as %s; remove them, or name another folder with -out", path, files[0].Name())
+	}
+	return err
 }
 
 // platform builds the program for one platform and writes its files.

@@ -117,6 +117,17 @@ func TestArchivesForLinuxHaveTheUnits(t *testing.T) {
 	}
 }
 
+// Files of another version would be published with this one.
+func TestAFolderWithFilesIsRefused(t *testing.T) {
+	r := release{out: filepath.Join(t.TempDir(), "dist")}
+	if err := errors.Join(emptyFolder(r.out), r.write("old.tar.gz", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.make([]string{"linux/amd64"}); err == nil || !strings.Contains(err.Error(), "has files, such as old.tar.gz; remove them") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // SHA256SUMS is what sha256sum checks.
 func TestSums(t *testing.T) {
 	r := release{out: t.TempDir()}
