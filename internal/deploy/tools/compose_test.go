@@ -3,6 +3,7 @@
 package tools
 
 import (
+	"os"
 	"testing"
 
 	"github.com/compose-spec/compose-go/v2/cli"
@@ -23,7 +24,15 @@ func TestTheProjectOfComposeIsValid(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if nginx, pool := project.Services["nginx"].Networks["default"], project.Networks["default"].Ipam.Config; nginx == nil || nginx.Ipv4Address != "172.30.0.2" || len(pool) != 1 || pool[0].IPRange != "172.30.0.128/25" {
+		t.Errorf("nginx has no address of its own: %+v of %+v", nginx, pool)
+	}
 	for name, service := range project.Services {
+		for _, volume := range service.Volumes {
+			if _, err := os.Stat(volume.Source); volume.Type == "bind" && err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 		for _, secret := range service.Secrets {
 			if _, there := project.Secrets[secret.Source]; !there {
 				t.Errorf("%s: there is no secret %s", name, secret.Source)
