@@ -16,11 +16,11 @@ import (
 // imported holds the flags of import.
 type imported struct {
 	wanted
-	from, secret, below, header string
-	renames                     map[string]string
-	depthBase                   int
-	skip                        bool
-	drop                        []string
+	from, fromCA, secret, below, header string
+	renames                             map[string]string
+	depthBase                           int
+	skip                                bool
+	drop                                []string
 }
 
 func (s *session) importCommand() *cobra.Command {
@@ -48,12 +48,16 @@ has no effect here, by weight: first what decides who may call.
 			if (i.from == "") != (len(args) == 1) || len(args) > 1 {
 				return errors.New("want one PATH, or --from URL")
 			}
+			if i.fromCA != "" && i.from == "" {
+				return errors.New("--from-ca is for --from URL, which is not given")
+			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return s.importFrom(cmd, i, args) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&i.from, "from", "", "`URL` of a running gateway's control API")
+	f.StringVar(&i.fromCA, "from-ca", "", "PEM `FILE` of the authorities that are trusted in calls to it, in place of the system's")
 	f.StringVar(&i.secret, "secret", "", "`SECRET` of that control API; SLUICE_IMPORT_SECRET is safer, because other users can see arguments")
 	f.StringVar(&i.below, "from-path", "/svc", "`PATH` that its control API is below")
 	f.StringVar(&i.header, "from-header", "X-Svc-Authorization", "`NAME` of the header that carries its secret")
@@ -129,9 +133,9 @@ func (s *session) found(cmd *cobra.Command, i *imported, args []string) ([]class
 	if i.secret == "" {
 		return nil, shell.Exit(shell.ExitUsage, "no secret for "+i.from+": set SLUICE_IMPORT_SECRET")
 	}
-	c, err := shell.NewControl(i.from, i.header, i.secret)
+	c, err := shell.NewControl(i.from, i.header, i.secret, i.fromCA)
 	if err != nil {
-		return nil, shell.InFlag("--from", err)
+		return nil, err
 	}
 	bar := shell.NewBar(s.Stderr, shell.IsTerminal(s.Stderr), "keys read", time.Now)
 	defer bar.End()

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -170,6 +171,45 @@ func TestTheMachineIsLookedAt(t *testing.T) {
 	}
 	d.found, d.Config.DataDir = nil, d.Config.DataDir+"/"
 	d.wants(t, "ok last good: written")
+}
+
+// The admin of a gateway is called as the gateway calls it.
+func TestTheAdminOfAGatewayIsAsked(t *testing.T) {
+	authority := testenv.NewAuthority(t, "private")
+	ca, other := filepath.Join(t.TempDir(), "authority.crt"), filepath.Join(t.TempDir(), "other.crt")
+	for path, text := range map[string]string{ca: authority.PEM(), other: testenv.NewAuthority(t, "other").PEM()} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ready := http.StatusOK
+	admin := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+		w.WriteHeader(ready)
+	}))
+	admin.TLS = &tls.Config{Certificates: []tls.Certificate{authority.Server("127.0.0.1").TLS}}
+	admin.StartTLS()
+	t.Cleanup(admin.Close)
+	for _, c := range []struct {
+		ca, want string
+		ready    int
+	}{
+		{ca, "ok gateway.admin_url: " + admin.URL + " is ready", http.StatusOK},
+		{ca, "fail gateway.admin_url: " + admin.URL + " answers 503", http.StatusServiceUnavailable},
+		{other, "fail gateway.admin_url: " + admin.URL + " cannot be reached: ", http.StatusOK},
+		{"/nowhere.crt", "fail gateway.admin_url: not asked: ", http.StatusOK},
+	} {
+		ready = c.ready
+		d := newDoctor(t)
+		d.Config.Gateway.AdminURL, d.Config.Gateway.AdminCA = admin.URL, c.ca
+		d.wants(t, c.want)
+	}
+	admin.Close()
+	d := newDoctor(t)
+	d.Config.Gateway.AdminURL, d.Config.Gateway.AdminCA = admin.URL, ca
+	d.wants(t, "fail gateway.admin_url: "+admin.URL+" cannot be reached: ")
 }
 
 func TestTheClockOfTheStoreIsCompared(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/certs"
 )
 
 // A Client calls one server. Make one with NewAdmin or NewGateway.
@@ -57,9 +59,13 @@ func NewGateway(base, secret string) (*Client, error) {
 }
 
 // NewControl returns a client of another gateway's control API, which expects its secret
-// in a header.
-func NewControl(base, header, secret string) (*Client, error) {
-	return newClient(base, header, secret)
+// in a header. ca is a PEM file of the authorities that are trusted; "": the system's.
+func NewControl(base, header, secret, ca string) (*Client, error) {
+	c, err := newClient(base, header, secret)
+	if err != nil {
+		return nil, InFlag("--from", err)
+	}
+	return c, InFlag("--from-ca", c.callBy(certs.CallerOptions{CA: ca}))
 }
 
 func newClient(base, header, value string) (*Client, error) {

@@ -71,13 +71,16 @@ func (c *Client) Trust(t Trust) error {
 	if t.Key != "" && t.Cert == "" {
 		return InFlag("--client-key", errNoCert)
 	}
-	o := certs.CallerOptions{CA: t.CA, Pair: certs.Pair{Cert: t.Cert, Key: t.Key}, Name: t.name}
+	return InFlag("--ca, --client-cert", c.callBy(certs.CallerOptions{CA: t.CA, Pair: certs.Pair{Cert: t.Cert, Key: t.Key}, Name: t.name}))
+}
+
+func (c *Client) callBy(o certs.CallerOptions) error {
 	if o.IsZero() {
 		return nil
 	}
 	caller, err := certs.NewCaller(o)
 	if err != nil {
-		return InFlag("--ca, --client-cert", err)
+		return err
 	}
 	c.http.Transport = caller.Transport()
 	return nil
