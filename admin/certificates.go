@@ -85,9 +85,7 @@ func certificateInfo(row *store.Certificate) (certs.Info, error) {
 	if err != nil {
 		return certs.Info{}, fmt.Errorf("reading the stored certificate %s: %w", row.OrgID+row.Sum, err)
 	}
-	info := c.Info(row.OrgID)
-	info.HasPrivate = len(row.SealedKey) > 0
-	return info, nil
+	return c.Info(row.OrgID, len(row.SealedKey) > 0), nil
 }
 
 // certificateSum returns the SHA-256 in the id that the path of a call holds. The call is
@@ -119,7 +117,7 @@ func (s *Server) addCertificate(ctx context.Context, c *rest.Call) (any, error) 
 		problem := "pem: " + err.Error()
 		return nil, rest.BadRequest("Validation failed: "+problem, problem)
 	}
-	info := cert.Info(c.Who.Org)
+	info := cert.Info(c.Who.Org, cert.Key != nil)
 	entry, err := json.Marshal(info)
 	if err != nil {
 		return nil, fmt.Errorf("writing a certificate for the audit log: %w", err)

@@ -26,13 +26,13 @@ func TestCertificatesLiveTheirLifeWithTheirKeysSealed(t *testing.T) {
 	authority := testenv.NewAuthority(t, "a")
 	one, ca := authority.Server("one.example"), authority.PEM()
 	id := b.Call("POST", "/api/certs", b.editor, uploadOf(t, one.CertPEM)).Want(201).Says(`"Message":"Certificate added"`, `"has_private":false`).Text("ID")
-	again := b.Call("POST", "/api/certs", b.editor, uploadOf(t, one.CertPEM, one.KeyPEM)).Want(200).Says(`"has_private":true`)
+	again := b.Call("POST", "/api/certs", b.editor, uploadOf(t, one.CertPEM, one.KeyPEM)).Want(200).Says(`"has_private":true`, `"may_serve":true`)
 	if again.Text("ID") != id || strings.Contains(string(again.Body), "PRIVATE KEY") {
 		t.Errorf("added with its key: %s", again.Body)
 	}
 	b.Call("POST", "/api/certs", b.editor, uploadOf(t, one.CertPEM)).Want(200) // the key stays
 	caID := b.Call("POST", "/api/certs", b.editor, uploadOf(t, ca)).Want(201).Text("ID")
-	list := b.Call("GET", "/api/certs", b.viewer, "").Want(200).Says(id, caID, `"dns_names":["one.example"]`, `"is_ca":true`)
+	list := b.Call("GET", "/api/certs", b.viewer, "").Want(200).Says(id, caID, `"dns_names":["one.example"]`, `"is_ca":true,"may_serve":false`)
 	if strings.Contains(string(list.Body), "BEGIN") {
 		t.Errorf("the list shows %s", list.Body)
 	}

@@ -158,7 +158,7 @@ func (f *Folder) Get(_ context.Context, id string) (certs.Info, error) {
 	if c == nil || !ok {
 		return certs.Info{}, ErrNotFound
 	}
-	return c.Info(org), nil
+	return c.Info(org, c.Key != nil), nil
 }
 
 // List returns all certificates of an organisation, or with "" of all organisations,
@@ -167,7 +167,7 @@ func (f *Folder) List(_ context.Context, org string) ([]certs.Info, error) {
 	all := make([]certs.Info, 0, len(f.store.All()))
 	for id, c := range f.store.All() {
 		if of, _, ok := certs.SplitID(id); ok && (org == "" || of == org) {
-			all = append(all, c.Info(of))
+			all = append(all, c.Info(of, c.Key != nil))
 		}
 	}
 	slices.SortFunc(all, func(a, b certs.Info) int { return strings.Compare(a.ID, b.ID) })

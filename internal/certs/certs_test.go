@@ -190,8 +190,11 @@ func TestCertificatesOfAuthoritiesAndClientsServeNobody(t *testing.T) {
 	if err != nil || !a.Leaf.IsCA || a.MayServe() {
 		t.Errorf("the authority's: %v", err)
 	}
-	info := c.Info("acme")
-	if info.ID != "acme"+c.Sum || info.Subject != "CN=me" || info.Issuer != "CN=a" || !info.HasPrivate || info.IsCA || info.NotAfter.Location() != time.UTC {
+	if info := a.Info("acme", true); !info.IsCA || info.MayServe {
+		t.Errorf("info of the authority with its key: %+v", info)
+	}
+	info := c.Info("acme", true)
+	if info.ID != "acme"+c.Sum || info.Subject != "CN=me" || info.Issuer != "CN=a" || !info.HasPrivate || info.IsCA || info.MayServe || info.NotAfter.Location() != time.UTC {
 		t.Errorf("info %+v", info)
 	}
 }
@@ -213,7 +216,7 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := Parse(append(c.PublicPEM(), key...))
 		if err != nil || again.Sum != c.Sum || (again.Key == nil) != (c.Key == nil) {
-			t.Fatalf("%v is read again as %v, %v", c.Info(""), again, err)
+			t.Fatalf("%v is read again as %v, %v", c.Info("", c.Key != nil), again, err)
 		}
 	})
 }

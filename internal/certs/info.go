@@ -8,6 +8,7 @@ type Info struct {
 	Fingerprint string    `json:"fingerprint" doc:"SHA-256 of the certificate"`
 	HasPrivate  bool      `json:"has_private" doc:"the private key is stored too"`
 	IsCA        bool      `json:"is_ca"`
+	MayServe    bool      `json:"may_serve" doc:"gateways show it to clients: its private key is stored too, and it is neither of an authority (CA:TRUE) nor for clients alone"`
 	Subject     string    `json:"subject"`
 	Issuer      string    `json:"issuer"`
 	DNSNames    []string  `json:"dns_names"`
@@ -15,10 +16,11 @@ type Info struct {
 	NotAfter    time.Time `json:"not_after"`
 }
 
-// Info returns the description of the certificate of an organisation.
-func (c *Certificate) Info(org string) Info {
+// Info returns the description of the certificate of an organisation. hasPrivate: its
+// private key is stored too.
+func (c *Certificate) Info(org string, hasPrivate bool) Info {
 	return Info{
-		ID: c.ID(org), Fingerprint: c.Sum, HasPrivate: c.Key != nil, IsCA: c.Leaf.IsCA,
+		ID: c.ID(org), Fingerprint: c.Sum, HasPrivate: hasPrivate, IsCA: c.Leaf.IsCA, MayServe: hasPrivate && c.forServers(),
 		Subject: c.Leaf.Subject.String(), Issuer: c.Leaf.Issuer.String(), DNSNames: c.Names(),
 		NotBefore: c.Leaf.NotBefore.UTC(), NotAfter: c.Leaf.NotAfter.UTC(),
 	}

@@ -26,7 +26,7 @@ var userKind = portalKind{
 
 var certificateKind = portalKind{
 	one: "certificate", many: "certificates; private keys are not shown", path: "/api/certs",
-	columns: []column{{"id", "id"}, {"subject", "subject"}, {"names", "dns_names"}, {"key", "has_private"}, {"until", "not_after"}},
+	columns: []column{{"id", "id"}, {"subject", "subject"}, {"names", "dns_names"}, {"key", "has_private"}, {"authority", "is_ca"}, {"served", "may_serve"}, {"until", "not_after"}},
 	gone:    "APIs that name it refuse its clients.",
 }
 

@@ -66,7 +66,8 @@ type HealthCheck struct {
 	CheckSettings
 	// Whether no checks are made.
 	Disabled bool `json:"disabled,omitempty"`
-	// Path on the target, with a query if there is one, such as /health.
+	// Path, with a query if there is one, such as /health. It begins at the host of the target:
+	// what target_url has after its host is not put before it.
 	// Example: "/health"
 	Path string `json:"path,omitempty"`
 	// Seconds to wait for the response, from 0.01 to 60 and at most the interval. Default: 2.

@@ -7850,7 +7850,7 @@ export interface components {
              */
             method?: string;
             /**
-             * @description Path on the target, with a query if there is one, such as /health.
+             * @description Path, with a query if there is one, such as /health. It begins at the host of the target: what target_url has after its host is not put before it.
              * @example /health
              */
             path?: string;
@@ -7916,6 +7916,8 @@ export interface components {
             id: string;
             is_ca: boolean;
             issuer: string;
+            /** @description gateways show it to clients: its private key is stored too, and it is neither of an authority (CA:TRUE) nor for clients alone */
+            may_serve: boolean;
             /** Format: date-time */
             not_after: string;
             /** Format: date-time */

@@ -19,6 +19,7 @@ interface Certificate {
   id: string;
   has_private: boolean;
   is_ca: boolean;
+  may_serve: boolean;
   subject: string;
   issuer: string;
   dns_names: string[] | null;
@@ -41,7 +42,7 @@ function Until({ at }: { at: string }) {
 const columns: Column<Certificate>[] = [
   { id: 'subject', label: text.columns.subject, cell: (row) => row.subject || row.id },
   { id: 'names', label: text.columns.names, cell: (row) => (row.dns_names ?? []).join(', '), wide: true },
-  { id: 'use', label: text.columns.use, cell: (row) => [row.is_ca ? text.authority : text.plain, row.has_private && text.key].filter(Boolean).join(', ') },
+  { id: 'use', label: text.columns.use, cell: (row) => [row.is_ca ? text.authority : text.plain, row.has_private && text.key, row.has_private && !row.may_serve && text.notServed].filter(Boolean).join(', ') },
   { id: 'id', label: text.columns.id, cell: (row) => <ID value={row.id} />, wide: true },
   { id: 'until', label: text.columns.until, cell: (row) => <Until at={row.not_after} /> },
 ];

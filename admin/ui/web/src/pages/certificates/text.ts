@@ -10,6 +10,7 @@ export const text = {
   },
   columns: { subject: 'Subject', names: 'Names', use: 'Holds', until: 'Valid until', id: 'Id' },
   key: 'private key',
+  notServed: 'not served by gateways',
   authority: 'authority',
   plain: 'certificate',
   ended: 'has ended',
