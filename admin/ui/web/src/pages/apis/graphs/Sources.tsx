@@ -6,7 +6,7 @@ import { Card } from '../../../parts/Card';
 import { CodeEditor } from '../../../parts/code';
 import type { Draft } from '../../../parts/draft';
 import { EmptyState } from '../../../parts/EmptyState';
-import { NumberField, SecretField, SelectField, SwitchField, TextField, TextsField } from '../../../parts/fields';
+import { NumberField, SelectField, SwitchField, TextField, TextsField } from '../../../parts/fields';
 import { PickerField, type Choice as Picked } from '../../../parts/Picker';
 import { useURLState } from '../../../parts/urlState';
 import { APIPlayground } from '../../../playground/APIPlayground';
@@ -207,7 +207,7 @@ function AsTopics({ config, common, put }: Common) {
         {config.sasl?.enable && (
           <>
             <TextField label={t.user} {...common('config.sasl.user')} code value={config.sasl.user ?? ''} onChange={(next) => put('config.sasl.user', next || undefined)} />
-            <SecretField label={t.password} help={t.passwordHelp} {...common('config.sasl.password')} value={config.sasl.password ?? ''} onChange={(next) => put('config.sasl.password', next || undefined)} />
+            <TextField label={t.password} code help={t.passwordHelp} {...common('config.sasl.password')} value={config.sasl.password ?? ''} onChange={(next) => put('config.sasl.password', next || undefined)} />
           </>
         )}
       </div>
