@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"maps"
@@ -147,7 +148,7 @@ func TestTheChartRendersObjectsOfKubernetes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text != string(want) {
-				t.Errorf("the chart does not render %s: go -C internal/deploy/tools test -run Chart -update", golden)
+				t.Errorf("the chart does not render %s: go -C internal/deploy/tools test -run Chart . -update", golden)
 			}
 			full, ok := values["fullnameOverride"].(string)
 			if !ok {
@@ -167,6 +168,39 @@ func TestTheChartRendersObjectsOfKubernetes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The sum of the chart's sources, by which package helm knows whether the rendered files are of
+// this chart, is up to date.
+func TestTheSumOfTheChartIsKept(t *testing.T) {
+	sources, err := filepath.Glob(chartDir + "/templates/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := filepath.Glob(chartDir + "/testdata/*.values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Chart.yaml", "files/secret-settings.txt", "values.yaml"} {
+		sources = append(sources, filepath.Join(chartDir, name))
+	}
+	sum := sha256.New()
+	for _, path := range append(sources, values...) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", strings.TrimPrefix(path, chartDir+"/"), len(text), text)
+	}
+	kept, got := filepath.Join(chartDir, "testdata/chart.sha256"), fmt.Sprintf("%x\n", sum.Sum(nil))
+	if *update {
+		if err := os.WriteFile(kept, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err := os.ReadFile(kept); err != nil || string(text) != got {
+		t.Errorf("%s: %q, %v, and the sum is %s", kept, text, err, got)
 	}
 }
 
