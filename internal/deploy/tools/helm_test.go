@@ -292,10 +292,18 @@ func checkProbes(t *testing.T, all rendered, full string) {
 			}
 			stop += seconds
 		}
-		if grace := pod.TerminationGracePeriodSeconds; grace == nil || *grace < int64(stop+30) {
-			t.Errorf("%s is killed before it has stopped, which takes %d s and 30 s: %v", want.component, stop, grace)
+		if grace := orZero(pod.TerminationGracePeriodSeconds); grace < int64(stop+30) {
+			t.Errorf("%s is killed after %d s; a stop takes up to %d s and about 30 s", want.component, grace, stop)
 		}
 	}
+}
+
+// orZero returns what p points to, or 0.
+func orZero[T int32 | int64](p *T) T {
+	if p == nil {
+		return 0
+	}
+	return *p
 }
 
 // schemeOf returns how probes call a server with that certificate.
@@ -315,13 +323,13 @@ func checkGateways(t *testing.T, all rendered, full string) {
 	if scaled, ok := all["HorizontalPodAutoscaler/"+name].(*autoscaling.HorizontalPodAutoscaler); ok {
 		target := scaled.Spec.ScaleTargetRef
 		if target.Kind != "Deployment" || target.Name != gateway.Name || target.APIVersion != "apps/v1" || gateway.Spec.Replicas != nil {
-			t.Errorf("the autoscaler has the target %+v of %v replicas", target, gateway.Spec.Replicas)
+			t.Errorf("the autoscaler has the target %+v, which has %d replicas of its own", target, orZero(gateway.Spec.Replicas))
 		}
-		if scaled.Spec.MinReplicas == nil || *scaled.Spec.MinReplicas < 2 || scaled.Spec.MaxReplicas < *scaled.Spec.MinReplicas {
-			t.Errorf("the autoscaler wants %v to %d gateways", scaled.Spec.MinReplicas, scaled.Spec.MaxReplicas)
+		if least := orZero(scaled.Spec.MinReplicas); least < 2 || scaled.Spec.MaxReplicas < least {
+			t.Errorf("the autoscaler wants %d to %d gateways", least, scaled.Spec.MaxReplicas)
 		}
-	} else if gateway.Spec.Replicas == nil || *gateway.Spec.Replicas < 2 {
-		t.Errorf("%v gateways", gateway.Spec.Replicas)
+	} else if n := orZero(gateway.Spec.Replicas); n < 2 {
+		t.Errorf("%d gateways", n)
 	}
 	budget := object[policy.PodDisruptionBudget](t, all, "PodDisruptionBudget/"+name)
 	if !selects(budget.Spec.Selector.MatchLabels, labels) || budget.Spec.MaxUnavailable == nil {
