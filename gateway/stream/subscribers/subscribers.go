@@ -10,12 +10,11 @@ package subscribers
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
-	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/pipeline"
@@ -44,13 +43,11 @@ type Output struct {
 	closed bool
 }
 
-var outputs atomic.Uint64 // that were made
-
 // New returns an output without subscribers.
 func New(site *stream.Site) *Output {
 	site.State.Enter(stream.Waiting)
 	return &Output{
-		site: site, key: strconv.AppendUint([]byte("subscribers\x00"), outputs.Add(1), 10),
+		site: site, key: []byte("subscribers " + rand.Text()),
 		demand: stream.NewDemand(false), all: make(map[*reader]struct{}),
 	}
 }
