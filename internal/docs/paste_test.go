@@ -43,7 +43,7 @@ func newReader(t *testing.T) *reader {
 // The commands of guides do what the guides show, pasted in their order into a shell in
 // an empty directory. Those that cannot be run here are marked with the reason.
 func TestGuidesCanBePasted(t *testing.T) {
-	for _, program := range []string{"bash", "curl", "openssl", "python3"} {
+	for _, program := range []string{"bash", "curl", "openssl", "python3", "nginx", "redis-server"} {
 		testenv.Program(t, program)
 	}
 	paths, err := guides()
@@ -134,6 +134,7 @@ func (r *reader) paste(t *testing.T, path string, steps []step) {
 	shell.Env = []string{
 		"HOME=" + dir, "PATH=" + filepath.Join(dir, ".paste") + ":" + dir + ":" + os.Getenv("PATH"), "LC_ALL=C.UTF-8",
 		"SLUICE_DATA_DIR=" + r.server.Settings["data_dir"], "SLUICE_ADMIN_LISTEN=" + r.addresses["8081"],
+		"DATABASE_URL=" + testenv.Postgres(t),
 	}
 	shell.SysProcAttr = testenv.ChildAttr(syscall.SIGKILL)
 	var said bytes.Buffer
