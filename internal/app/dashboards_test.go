@@ -180,7 +180,7 @@ func TestAlertsUseMetricsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	help, err := os.ReadFile("../../gateway/observe/dashboards/README.md")
+	help, err := os.ReadFile("../docs/operations/alerts.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,12 +210,12 @@ func TestAlertsUseMetricsThatExist(t *testing.T) {
 			if s := r.Labels["severity"]; s != "page" && s != "ticket" || r.Annotations["summary"] == "" {
 				t.Errorf("%s: severity %q, summary %q", r.Alert, s, r.Annotations["summary"])
 			}
-			if r.Annotations["runbook"] != "README.md#"+strings.ToLower(r.Alert) || !strings.Contains(string(help), "\n## "+r.Alert+"\n") {
-				t.Errorf("%s: README.md has no section for it", r.Alert)
+			if r.Annotations["runbook"] != "internal/docs/operations/alerts.md#"+strings.ToLower(r.Alert) || !strings.Contains(string(help), "\n## "+r.Alert+"\n") {
+				t.Errorf("%s: alerts.md has no section for it", r.Alert)
 			}
 		}
 	}
 	if alerts != strings.Count(string(help), "\n## ") {
-		t.Errorf("%d alerts, but README.md has %d sections", alerts, strings.Count(string(help), "\n## "))
+		t.Errorf("%d alerts, but alerts.md has %d sections", alerts, strings.Count(string(help), "\n## "))
 	}
 }
