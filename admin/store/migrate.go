@@ -30,11 +30,18 @@ type Migration struct {
 
 // Migrate migrates the database at url to the tables of this program and returns the
 // number of applied migrations. Concurrent migrations wait for the first one, up to five
-// minutes.
+// minutes. A database of a newer program is refused: what that wrote might be lost.
 func Migrate(ctx context.Context, url string) (applied int, err error) {
 	err = withMigrations(ctx, url, func(p *goose.Provider) error {
 		results, err := p.Up(ctx)
 		applied = len(results)
+		if err != nil {
+			return err
+		}
+		has, knows, err := p.GetVersions(ctx)
+		if err == nil && has > knows {
+			err = fmt.Errorf("it has migration %d, and this program knows those up to %d: it was migrated by a newer release; install that, or restore the backup from before the upgrade", has, knows)
+		}
 		return err
 	})
 	return applied, err
