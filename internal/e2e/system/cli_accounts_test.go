@@ -86,7 +86,7 @@ func TestCertificatesAreKeptByCommands(t *testing.T) {
 	s.CLI("cert", "add").Wants(t, 2, "FILE")
 	s.CLI("cert", "add", "-").Wants(t, 6, "pem: ")
 	id := s.CLI("cert", "add", file, "-q").Wants(t, 0).LastWord()
-	s.CLI("cert", "ls").Wants(t, 0, id, "served")
+	s.CLI("cert", "ls").Wants(t, 0, id, "SERVED")
 	s.CLI("cert", "show", id).Wants(t, 0, "has_private: false", "may_serve: false")
 	s.CLI("cert", "rm", id, "--yes").Wants(t, 0, "is deleted")
 	s.CLI("cert", "show", id).Wants(t, 6)
