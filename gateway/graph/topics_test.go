@@ -144,7 +144,8 @@ func TestTopics(t *testing.T) {
 	}
 }
 
-// A change of the topics ends event streams, and subscriptions on connections begin again.
+// A change of the topics ends event streams; another change of the configuration leaves them
+// alone.
 func TestTopicsChange(t *testing.T) {
 	w := newTopicWorld(t, `{"broker_addresses": ["inproc://"], "topics": ["orders"]}`)
 	over := w.listens(t, "http", `subscription { count }`, nil)

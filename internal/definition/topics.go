@@ -56,10 +56,7 @@ func (c *GraphQLSourceConfig) brokerSecrets(at string, do func(secretPlace)) {
 // checkTopics checks a data source of the kind BrokerSource.
 func (p *Problems) checkTopics(at string, a *API, s *GraphQLDataSource) {
 	c := &s.Config
-	for _, one := range []struct {
-		name  string
-		given bool
-	}{
+	p.leaveOut(at, "the source is of kind "+BrokerSource, []given{
 		{"url", c.URL != ""},
 		{"method", c.Method != ""},
 		{"headers", len(c.Headers) > 0},
@@ -71,11 +68,7 @@ func (p *Problems) checkTopics(at string, a *API, s *GraphQLDataSource) {
 		{"has_operation", c.HasOperation},
 		{"operation", c.Operation != ""},
 		{"variables", len(c.Variables) > 0},
-	} {
-		if one.given {
-			p.addf(object.Member(at, one.name), "must be left out: the source is of kind %s", BrokerSource)
-		}
-	}
+	})
 	p.checkOneOf(at+".balance_strategy", c.BalanceStrategy, "BalanceStrategyRange", "BalanceStrategyRoundRobin", "BalanceStrategySticky")
 	p.checkOneOf(at+".isolation_level", c.IsolationLevel, "ReadUncommitted", "ReadCommitted")
 	if c.BalanceStrategy != "" && c.GroupID == "" {
@@ -95,10 +88,7 @@ func (p *Problems) checkOneOf(at, text string, allowed ...string) {
 // checkNoTopics reports members of a msgbroker source in one of another kind.
 func (p *Problems) checkNoTopics(at string, s *GraphQLDataSource) {
 	c := &s.Config
-	for _, one := range []struct {
-		name  string
-		given bool
-	}{
+	p.leaveOut(at, "the source is of kind "+s.Kind+", and no message broker", []given{
 		{"broker_addresses", len(c.BrokerAddresses) > 0},
 		{"topics", len(c.Topics) > 0},
 		{"group_id", c.GroupID != ""},
@@ -107,9 +97,20 @@ func (p *Problems) checkNoTopics(at string, s *GraphQLDataSource) {
 		{"isolation_level", c.IsolationLevel != ""},
 		{"start_consuming_latest", c.StartConsumingLatest},
 		{"sasl", c.SASL != nil && c.SASL.Enable},
-	} {
-		if one.given {
-			p.addf(object.Member(at, one.name), "must be left out: the source is of kind %s, and no message broker", s.Kind)
+	})
+}
+
+// given says whether a member is in a definition.
+type given struct {
+	name string
+	is   bool
+}
+
+// leaveOut reports members of the object at a path that must not be given.
+func (p *Problems) leaveOut(at, why string, members []given) {
+	for _, one := range members {
+		if one.is {
+			p.addf(object.Member(at, one.name), "must be left out: %s", why)
 		}
 	}
 }

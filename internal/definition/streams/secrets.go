@@ -105,8 +105,8 @@ func plain(secret string) string { return secret }
 // inTemplate writes a secret in a template, of which it is literal text.
 func inTemplate(secret string) string { return strings.ReplaceAll(secret, "${", "$${") }
 
-// InAddress returns how a secret is written in an address of a message broker: percent-encoded, unless it is
-// the whole address.
+// InAddress returns how a secret is written in an address of a message broker:
+// percent-encoded, unless it is the whole address.
 func InAddress(address string) func(string) string {
 	if strings.HasPrefix(address, "{") && strings.IndexByte(address, '}') == len(address)-1 {
 		return plain
