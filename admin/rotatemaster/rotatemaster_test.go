@@ -75,6 +75,7 @@ func (w *world) fill(key secret.Key, rows int) {
 		w.exec(`INSERT INTO deliveries (id, org_id, kind, target, event, payload, sealed, state) VALUES ($1, 'one', 'letter', 'a', 'e', $2, true, 'pending')`,
 			id, seal(w.t, key, "deliveries "+id+" payload"))
 		w.exec(`INSERT INTO secrets (org_id, name, sealed_value, updated_by) VALUES ('one', $1, $2, 'a')`, id, seal(w.t, key, "secrets one "+id+" sealed_value"))
+		w.exec(`INSERT INTO acme_entries (name, sealed_value) VALUES ($1, $2)`, id, seal(w.t, key, "acme_entries "+id+" sealed_value"))
 	}
 	w.exec(`INSERT INTO certificates (org_id, sum, pem, sealed_key) VALUES ('one', 'public', '', '')`)
 	w.exec(`INSERT INTO deliveries (id, org_id, kind, target, event, payload, sealed, state) VALUES ('plain', 'one', 'hook', 'a', 'e', 'no secret', false, 'pending')`)
@@ -105,14 +106,14 @@ func (w *world) opened(keys ...secret.Key) []int {
 	return counts
 }
 
-const rows, perRow = 230, 6 // more than a page
+const rows, perRow = 230, 7 // more than a page
 
 func TestEveryValueIsSealedWithTheNewKey(t *testing.T) {
 	w, former, next := newWorld(t), secret.NewKey(), secret.NewKey()
 	w.fill(former, rows)
 	look := rotatemaster.Rotation{Store: w.store, Former: former, New: next, DryRun: true}
 	counts, err := look.Run(t.Context())
-	if err != nil || len(counts) != 5 || counts[2] != (rotatemaster.Count{Table: "webhooks", Former: 2 * rows}) {
+	if err != nil || len(counts) != 6 || counts[2] != (rotatemaster.Count{Table: "webhooks", Former: 2 * rows}) {
 		t.Fatalf("a look: %v, %v", counts, err)
 	}
 	if got := w.opened(former, next); !slices.Equal(got, []int{rows * perRow, 0, 0}) {

@@ -40,6 +40,7 @@ func SealedTables() []SealedTable {
 		{"webhooks", []string{"sealed_secret", "sealed_former"}, sealedWebhooks, replaceWebhook},
 		{"deliveries", []string{"payload"}, sealedMessages, replaceMessage},
 		{"secrets", []string{"sealed_value"}, sealedSecrets, replaceSecret},
+		{"acme_entries", []string{"sealed_value"}, sealedACMEEntries, replaceACMEEntry},
 	}
 }
 

@@ -49,3 +49,9 @@ ORDER BY org_id, name LIMIT @max;
 
 -- name: ReplaceSealedSecret :execrows
 UPDATE secrets SET sealed_value = @fresh WHERE org_id = @org_id AND name = @name AND sealed_value = @former;
+
+-- name: SealedACMEEntries :many
+SELECT name, sealed_value FROM acme_entries WHERE name > @name ORDER BY name LIMIT @max;
+
+-- name: ReplaceSealedACMEEntry :execrows
+UPDATE acme_entries SET sealed_value = @fresh WHERE name = @name AND sealed_value = @former;

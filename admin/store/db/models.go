@@ -52,6 +52,20 @@ type APISchemaSync struct {
 	FailingSince time.Time
 }
 
+type AcmeEntry struct {
+	Name        string
+	SealedValue []byte
+	ExpiresAt   *time.Time
+}
+
+type AcmeLease struct {
+	Name     string
+	Holder   string
+	Until    time.Time
+	Failures int32
+	Error    string
+}
+
 type AuditLog struct {
 	ID         int64
 	OrgID      string

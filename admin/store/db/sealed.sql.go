@@ -48,6 +48,24 @@ func (q *Queries) ReplaceMasterKeyCheck(ctx context.Context, arg ReplaceMasterKe
 	return result.RowsAffected(), nil
 }
 
+const replaceSealedACMEEntry = `-- name: ReplaceSealedACMEEntry :execrows
+UPDATE acme_entries SET sealed_value = $1 WHERE name = $2 AND sealed_value = $3
+`
+
+type ReplaceSealedACMEEntryParams struct {
+	Fresh  []byte
+	Name   string
+	Former []byte
+}
+
+func (q *Queries) ReplaceSealedACMEEntry(ctx context.Context, arg ReplaceSealedACMEEntryParams) (int64, error) {
+	result, err := q.db.Exec(ctx, replaceSealedACMEEntry, arg.Fresh, arg.Name, arg.Former)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const replaceSealedCertificate = `-- name: ReplaceSealedCertificate :execrows
 UPDATE certificates SET sealed_key = $1 WHERE org_id = $2 AND sum = $3 AND sealed_key = $4
 `
@@ -166,6 +184,40 @@ func (q *Queries) ReplaceSealedWebhookFormer(ctx context.Context, arg ReplaceSea
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const sealedACMEEntries = `-- name: SealedACMEEntries :many
+SELECT name, sealed_value FROM acme_entries WHERE name > $1 ORDER BY name LIMIT $2
+`
+
+type SealedACMEEntriesParams struct {
+	Name string
+	Max  int32
+}
+
+type SealedACMEEntriesRow struct {
+	Name        string
+	SealedValue []byte
+}
+
+func (q *Queries) SealedACMEEntries(ctx context.Context, arg SealedACMEEntriesParams) ([]SealedACMEEntriesRow, error) {
+	rows, err := q.db.Query(ctx, sealedACMEEntries, arg.Name, arg.Max)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SealedACMEEntriesRow{}
+	for rows.Next() {
+		var i SealedACMEEntriesRow
+		if err := rows.Scan(&i.Name, &i.SealedValue); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const sealedCertificates = `-- name: SealedCertificates :many
