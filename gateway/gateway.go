@@ -44,6 +44,7 @@ type Deps struct {
 	Config     Config
 	Stages     snapshot.Stages
 	Handshakes Handshakes // nil: without TLS
+	Challenges Challenges // nil: ACME is off
 	Observe    Observer
 	Tracer     Tracer                  // nil: no traces are recorded
 	Handover   *explain.Handover       // keeps refusals for the admin, unless Config.Refusals is 0; nil: they are not kept
@@ -89,12 +90,20 @@ type Handshakes interface {
 	Gone(apis []*pipeline.API)
 }
 
+// Challenges answers the challenges of ACME by HTTP.
+type Challenges interface {
+	// Answer returns the answer to the challenge with a token at a host, which may have a
+	// port, or nil if the request is for APIs.
+	Answer(host, token []byte) []byte
+}
+
 // Gateway serves requests from its current snapshot.
 type Gateway struct {
 	conf       Config
 	stages     snapshot.Stages
 	compiler   *snapshot.Compiler
 	handshakes Handshakes
+	challenges Challenges
 	observe    Observer
 	tracer     Tracer
 	unmatched  pipeline.Meter
@@ -120,7 +129,7 @@ type Gateway struct {
 func New(deps Deps) *Gateway {
 	g := &Gateway{
 		conf: deps.Config, stages: deps.Stages, compiler: snapshot.NewCompiler(deps.Stages, deps.Log),
-		handshakes: deps.Handshakes, observe: deps.Observe, tracer: deps.Tracer,
+		handshakes: deps.Handshakes, challenges: deps.Challenges, observe: deps.Observe, tracer: deps.Tracer,
 		unmatched: deps.Observe.Unmatched(), control: deps.Control, health: deps.Health, log: deps.Log,
 		refusals: explain.NewRefusals(deps.Config.Refusals), handover: deps.Handover, samples: deps.Samples,
 	}

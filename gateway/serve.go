@@ -19,6 +19,9 @@ func (g *Gateway) Handle(call *wire.Call) {
 		own(call.Ctx())
 		return
 	}
+	if g.challenges != nil && bytes.HasPrefix(call.Path, challengePrefix) && g.answerChallenge(call) {
+		return
+	}
 	ex := pipeline.For(call)
 	setID(&ex.ID)
 	ex.GivenID = g.givenID(call)
@@ -206,3 +209,18 @@ func (g *Gateway) ownHandler(path []byte) fasthttp.RequestHandler {
 }
 
 var controlPrefix = []byte("/svc/")
+
+// challengePrefix is where authorities look for answers by HTTP (RFC 8555, section 8.3).
+var challengePrefix = []byte("/.well-known/acme-challenge/")
+
+// answerChallenge answers a challenge of ACME, and reports whether the request was one.
+func (g *Gateway) answerChallenge(call *wire.Call) bool {
+	answer := g.challenges.Answer(call.Host, call.Path[len(challengePrefix):])
+	if answer == nil {
+		return false
+	}
+	ctx := call.Ctx()
+	ctx.SetContentType("application/octet-stream")
+	ctx.SetBody(answer)
+	return true
+}

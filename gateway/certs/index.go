@@ -24,21 +24,31 @@ type index struct {
 type shown struct {
 	*certs.Certificate
 	tls  *tls.Certificate
-	file bool // from a file, which takes precedence over the store
+	from int // the lowest takes precedence
 }
 
-// newIndex indexes the certificates of files and of a store. The first file is the
-// fallback.
-func newIndex(files []*certs.Certificate, stored map[string]*certs.Certificate) *index {
+// Where certificates come from.
+const (
+	fromFile = iota
+	fromStore
+	fromACME
+)
+
+// newIndex indexes the certificates of files, of a store, and those issued by ACME. The first
+// file is the fallback.
+func newIndex(files []*certs.Certificate, stored, issued map[string]*certs.Certificate) *index {
 	ix := &index{byName: make(map[string][]*shown)}
 	seen := make(map[string]bool)
 	for _, c := range files {
-		ix.add(c, true, seen)
+		ix.add(c, fromFile, seen)
 	}
 	for _, id := range slices.Sorted(maps.Keys(stored)) {
 		if c := stored[id]; c.MayServe() {
-			ix.add(c, false, seen)
+			ix.add(c, fromStore, seen)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(issued)) {
+		ix.add(issued[name], fromACME, seen)
 	}
 	for _, list := range ix.byName {
 		slices.SortStableFunc(list, better)
@@ -49,27 +59,21 @@ func newIndex(files []*certs.Certificate, stored map[string]*certs.Certificate) 
 	return ix
 }
 
-func (ix *index) add(c *certs.Certificate, file bool, seen map[string]bool) {
+func (ix *index) add(c *certs.Certificate, from int, seen map[string]bool) {
 	if seen[c.Sum] {
 		return
 	}
 	seen[c.Sum] = true
-	s := &shown{Certificate: c, tls: c.TLS(), file: file}
+	s := &shown{Certificate: c, tls: c.TLS(), from: from}
 	ix.all = append(ix.all, s)
 	for _, name := range c.Names() {
 		ix.byName[name] = append(ix.byName[name], s)
 	}
 }
 
-// better orders files before the store, and then by the latest expiry.
+// better orders by where they come from, and then by the latest expiry.
 func better(a, b *shown) int {
-	if a.file != b.file {
-		if a.file {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Compare(b.Leaf.NotAfter.Unix(), a.Leaf.NotAfter.Unix())
+	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.Leaf.NotAfter.Unix(), a.Leaf.NotAfter.Unix()))
 }
 
 // named returns the certificates for a name in order of preference: those of the name

@@ -24,6 +24,8 @@ type ServerOptions struct {
 	Domains    bool         // APIs with a domain are served there only
 	MinVersion uint16       // of TLS
 	Store      *Store
+	Issued     *Store                                       // certificates that come after all others for their names; nil: none
+	Challenge  func(hello *tls.ClientHelloInfo) *tls.Config // returns how a handshake that validates a name is made, nil for others; nil: there are none
 	Log        *slog.Logger
 }
 
@@ -62,6 +64,9 @@ func NewServer(o ServerOptions) (*Server, error) {
 	}
 	s.warn(time.Now())
 	o.Store.OnChange(s.reindex)
+	if o.Issued != nil {
+		o.Issued.OnChange(s.reindex)
+	}
 	return s, nil
 }
 
@@ -71,6 +76,11 @@ func (s *Server) Config() *tls.Config { return s.base }
 // choose selects the configuration that asks for a client certificate where an API uses
 // it.
 func (s *Server) choose(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	if s.opts.Challenge != nil {
+		if challenge := s.opts.Challenge(hello); challenge != nil {
+			return challenge, nil
+		}
+	}
 	c := s.choices.Load()
 	if s.opts.AlwaysAsk || s.opts.ClientCA != "" || s.clientAuth.wants(normalName(hello.ServerName)) {
 		return c.asking, nil
@@ -185,7 +195,11 @@ func (s *Server) rebuild() {
 			files = append(files, f.Now)
 		}
 	}
-	s.index.Store(newIndex(files, s.opts.Store.All()))
+	var issued map[string]*certs.Certificate
+	if s.opts.Issued != nil {
+		issued = s.opts.Issued.All()
+	}
+	s.index.Store(newIndex(files, s.opts.Store.All(), issued))
 }
 
 // How often files and expiries are checked.

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/sluicegate/sluice/internal/counter"
 	"github.com/sluicegate/sluice/internal/keystore"
@@ -58,6 +59,18 @@ func CounterStore(state func() counter.State) Component {
 	return Component{Name: "counter_store", Kind: "datastore", Check: func(context.Context) (Health, string) {
 		if state().Away {
 			return Warn, "away; calls are admitted or refused as configured for that case"
+		}
+		return Pass, ""
+	}}
+}
+
+// ACME is the component of certificates that are obtained by ACME: how many domains have
+// none, and of how many others the renewal failed.
+func ACME(status func() (without, failing int)) Component {
+	return Component{Name: "acme", Kind: "component", Check: func(context.Context) (Health, string) {
+		without, failing := status()
+		if without+failing > 0 {
+			return Warn, fmt.Sprintf("%d domains have no valid certificate, and the renewal of %d others failed; the log says why", without, failing)
 		}
 		return Pass, ""
 	}}

@@ -154,12 +154,20 @@ func (c *conn) handshake(secure *Secure) bool {
 		}
 		return false
 	}
-	if chain := secured.ConnectionState().PeerCertificates; len(chain) > 0 {
+	state := secured.ConnectionState()
+	if state.NegotiatedProtocol == validation {
+		return false
+	}
+	if chain := state.PeerCertificates; len(chain) > 0 {
 		c.cert = NewCertificate(chain)
 	}
 	c.since = time.Now()
 	return true
 }
+
+// validation is the protocol of handshakes that validate a name for ACME. No data follows
+// them (RFC 8737, section 3).
+const validation = "acme-tls/1"
 
 // negotiate makes the handshake within timeout. Shutdown ends it, as no request has
 // been sent yet.

@@ -232,6 +232,9 @@ func (n *node) components() []control.Component {
 		control.Load(func() bool { return n.plane.overload.Stats().Shedding }),
 		n.upstreamHealth(),
 	}
+	if n.secure.acme != nil {
+		health = append(health, control.ACME(n.secure.acme.Status))
+	}
 	if n.stores.sharedCounts != nil {
 		health = append(health, control.CounterStore(n.stores.sharedCounts.State))
 	}

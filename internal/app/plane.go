@@ -122,7 +122,7 @@ func newPlane(p planeParts) (*plane, error) {
 	}
 	pl.observer = observe.New(watching)
 	deps := gateway.Deps{
-		Config: gatewayConfig(p.cfg), Stages: pl.stages(p), Handshakes: p.secure.handshakes(), Observe: pl.observer, Control: p.control, Health: p.health, Log: p.log,
+		Config: gatewayConfig(p.cfg), Stages: pl.stages(p), Handshakes: p.secure.handshakes(), Challenges: p.secure.challenges(), Observe: pl.observer, Control: p.control, Health: p.health, Log: p.log,
 	}
 	if pl.traces != nil { // a nil *traces.Recorder in the interface would not be nil
 		deps.Tracer = pl.traces
@@ -288,6 +288,9 @@ func (pl *plane) metrics(p planeParts) []prometheus.Collector {
 	}
 	if p.secure != nil && p.secure.server != nil {
 		all = append(all, p.secure.server.Metrics(), pl.gateway.HandshakeMetrics())
+		if p.secure.acme != nil {
+			all = append(all, p.secure.acme.Metrics())
+		}
 	}
 	return all
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/acme"
 	"github.com/sluicegate/sluice/gateway/certs"
 	"github.com/sluicegate/sluice/gateway/control"
 	"github.com/sluicegate/sluice/gateway/snapshot"
@@ -29,6 +30,7 @@ type secure struct {
 	remote *certs.Remote        // nil: there is no admin
 	server *certs.Server        // nil: TLS is not spoken
 	ln     net.Listener         // nil likewise
+	acme   *acme.Manager        // nil: ACME is off
 }
 
 func newSecure(p nodeParts) (s *secure, err error) {
@@ -48,6 +50,13 @@ func newSecure(p nodeParts) (s *secure, err error) {
 	o := certs.ServerOptions{
 		ClientCA: s.conf.ClientCA, AlwaysAsk: s.conf.AskClients == "always", Domains: p.cfg.Gateway.CustomDomains,
 		MinVersion: tlsVersion(s.conf.MinVersion), Store: s.store, Log: p.log,
+	}
+	if p.cfg.Gateway.ACME.On() {
+		o.Issued = new(certs.Store)
+		if s.acme, err = newACME(&p, o.Issued); err != nil {
+			return nil, err
+		}
+		o.Challenge = s.acme.Handshake
 	}
 	if s.conf.Cert != "" {
 		o.Files = append(o.Files, shown.Pair{Cert: s.conf.Cert, Key: s.conf.Key})
@@ -108,6 +117,9 @@ func (s *secure) run(ctx context.Context, t *tasks) {
 	if s.remote != nil {
 		t.start("certificates", func() error { s.remote.Run(ctx); return nil })
 	}
+	if s.acme != nil {
+		t.start("certificates by ACME", func() error { s.acme.Run(ctx); return nil })
+	}
 	if s.server != nil {
 		t.start("certificates of TLS", func() error { s.server.Run(ctx); return nil })
 	}
@@ -141,6 +153,14 @@ func (s *secure) handshakes() gateway.Handshakes {
 		return nil
 	}
 	return s.server
+}
+
+// challenges returns what answers challenges of ACME, or nil. s may be nil.
+func (s *secure) challenges() gateway.Challenges {
+	if s == nil || s.acme == nil {
+		return nil
+	}
+	return s.acme
 }
 
 // inFolder converts the errors of a folder of certificates to those of the gateway API.

@@ -156,6 +156,7 @@ var rules = []rule{
 	{[]string{"gateway.proxy_protocol", "gateway.trusted_proxies"}, checkProxyProtocol},
 	{[]string{"gateway.listen", "gateway.control_listen", "gateway.control_on_traffic", "gateway.tls.listen"}, checkListeners},
 	{[]string{"gateway.tls.listen", "gateway.tls.cert", "gateway.tls.key", "gateway.tls.certificates", "gateway.tls.client_ca"}, checkTLS},
+	{[]string{"gateway.acme.domains", "gateway.acme.accept_terms", "gateway.acme.challenges", "gateway.tls.listen", "gateway.listen", "gateway.admin_url"}, checkACME},
 	{[]string{"gateway.token", "gateway.former_token"}, checkFormerToken},
 	{[]string{"admin.master_key"}, checkMasterKey},
 	{[]string{"admin.former_master_key"}, checkFormerMasterKey},

@@ -190,6 +190,7 @@ var company = map[string]string{
 	"gateway.policies_file":  "SLUICE_GATEWAY_APPS_DIR=apps",
 	"gateway.max_header":     "SLUICE_GATEWAY_MAX_URL=1KiB",
 	"gateway.proxy_protocol": "SLUICE_GATEWAY_TRUSTED_PROXIES=10.0.0.0/8",
+	"gateway.acme.domains":   "SLUICE_GATEWAY_ACME_ACCEPT_TERMS=true SLUICE_GATEWAY_TLS_LISTEN=:8443",
 	"valkey.cluster":         "SLUICE_VALKEY_URL=redis://127.0.0.1:1",
 	"valkey.sentinel_master": "SLUICE_VALKEY_URL=redis://127.0.0.1:1",
 

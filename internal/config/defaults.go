@@ -38,6 +38,7 @@ func defaultGateway() Gateway {
 	return Gateway{
 		Listen:         ":8080",
 		TLS:            TLS{AskClients: "auto", MinVersion: "1.2", HandshakeTimeout: 10 * time.Second, MaxHandshakes: 1000},
+		ACME:           ACME{Directory: letsEncrypt, Challenges: []string{"tls-alpn-01", "http-01"}},
 		Group:          "default",
 		ReloadCPU:      0.2,
 		DrainDelay:     5 * time.Second,

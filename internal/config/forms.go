@@ -22,16 +22,19 @@ type form struct {
 // forms holds every form by name. The checks of guarded, pairs, postgres and valkey handle secrets
 // and never quote them.
 var forms = map[string]form{
-	"address":  {"an address such as :8080 or 127.0.0.1:8080", checkAddress},
-	"url":      {"an address such as https://admin.internal:8081", checkURL},
-	"header":   {"a header name such as X-RateLimit-Limit", checkHeader},
-	"name":     {"a name of letters, digits, ., _ and -", checkName},
-	"folder":   {"an absolute path such as /run/secrets", checkFolder},
-	"token":    {"up to 32 letters, digits, _ and -", checkToken},
-	"postgres": {"an address such as postgres://sluice@127.0.0.1/sluice", checkPostgres},
-	"guarded":  {"at least 16 characters, such as openssl rand -hex 24 prints", checkGuarded},
-	"pairs":    {"name=value, with commas between", checkPairs},
-	"valkey":   {"an address such as redis://127.0.0.1:6379", checkValkeyURL},
+	"address":   {"an address such as :8080 or 127.0.0.1:8080", checkAddress},
+	"url":       {"an address such as https://admin.internal:8081", checkURL},
+	"header":    {"a header name such as X-RateLimit-Limit", checkHeader},
+	"name":      {"a name of letters, digits, ., _ and -", checkName},
+	"domain":    {"a domain such as api.example.com", checkDomain},
+	"email":     {"an address such as admin@example.com", checkEmail},
+	"directory": {"an address such as https://acme.example.com/directory", checkDirectory},
+	"folder":    {"an absolute path such as /run/secrets", checkFolder},
+	"token":     {"up to 32 letters, digits, _ and -", checkToken},
+	"postgres":  {"an address such as postgres://sluice@127.0.0.1/sluice", checkPostgres},
+	"guarded":   {"at least 16 characters, such as openssl rand -hex 24 prints", checkGuarded},
+	"pairs":     {"name=value, with commas between", checkPairs},
+	"valkey":    {"an address such as redis://127.0.0.1:6379", checkValkeyURL},
 }
 
 var (

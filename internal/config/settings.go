@@ -63,6 +63,8 @@ type Gateway struct {
 	Listen string `yaml:"listen" form:"address"`
 	// TLS for traffic.
 	TLS TLS `yaml:"tls"`
+	// Certificates for traffic that the gateway obtains by ACME.
+	ACME ACME `yaml:"acme"`
 	// Address of the gateway API (/svc/), apart from traffic: gateway.listen responds to
 	// /svc/ with 404. Empty: 127.0.0.1:8083, or with `up` or gateway.control_on_traffic
 	// the addresses of traffic.
@@ -229,6 +231,30 @@ type TLS struct {
 	HandshakeTimeout time.Duration `yaml:"handshake_timeout" range:"100ms..5m"`
 	// Concurrent handshakes. For a further one, the oldest is ended.
 	MaxHandshakes int `yaml:"max_handshakes" range:"1..1000000"`
+}
+
+// ACME holds the settings of certificates that the gateway obtains and renews by itself, from
+// an authority that speaks ACME (RFC 8555). All gateways of an admin share them, encrypted in
+// the database; a gateway without an admin keeps them in data_dir.
+type ACME struct {
+	// Domains to obtain a certificate for, one each, such as api.example.com; at most 100. No
+	// other names are ever requested. Certificates of gateway.tls and of the store are used
+	// first for their names. Empty: ACME is off.
+	Domains []string `yaml:"domains" form:"domain"`
+	// Whether you agree to the terms of service of the authority. Required with
+	// gateway.acme.domains.
+	AcceptTerms bool `yaml:"accept_terms"`
+	// Address for messages of the authority about the account. Empty: none.
+	Email string `yaml:"email" form:"email"`
+	// Directory of the authority. Its certificates and account are not used with another one.
+	Directory string `yaml:"directory" form:"directory" required:"true"`
+	// PEM file with the authorities trusted for the certificate of gateway.acme.directory, read
+	// again when it changes. Empty: the system's.
+	CA string `yaml:"ca"`
+	// How control of a domain is proved, in the order in which it is tried: tls-alpn-01, for
+	// which the authority connects to port 443, which must reach gateway.tls.listen; or
+	// http-01, for which it connects to port 80, which must reach gateway.listen.
+	Challenges []string `yaml:"challenges" oneof:"tls-alpn-01 http-01"`
 }
 
 // GraphQLConnections holds the bounds of each connection to a GraphQL API.

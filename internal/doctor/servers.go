@@ -168,6 +168,37 @@ func (d *Doctor) stored(ctx context.Context) error {
 	return nil
 }
 
+// acme checks the certificates that gateways obtain by ACME.
+func (d *Doctor) acme(ctx context.Context) error {
+	var view struct {
+		Certificates []struct {
+			Domain    string     `json:"domain"`
+			NotBefore *time.Time `json:"not_before"`
+			NotAfter  *time.Time `json:"not_after"`
+			Failures  int        `json:"failures"`
+			Error     string     `json:"error"`
+			NextTry   time.Time  `json:"next_try"`
+		} `json:"certificates"`
+	}
+	if err := d.ask(ctx, "/api/acme", &view); err != nil {
+		return err
+	}
+	for _, c := range view.Certificates {
+		check := "ACME certificate of " + c.Domain
+		if c.NotBefore != nil && c.NotAfter != nil && c.Failures == 0 {
+			d.expiry("ACME certificate", c.Domain, *c.NotBefore, *c.NotAfter)
+			continue
+		}
+		status, said := Fail, "there is none"
+		if c.NotAfter != nil && d.Now().Before(*c.NotAfter) {
+			status, said = Warn, "the one in use ends on "+c.NotAfter.UTC().Format(time.DateTime)
+		}
+		d.add(status, check, fmt.Sprintf("%s; %d attempts failed: %s", said, c.Failures, c.Error),
+			"see that the domain leads to the gateways, and its ports 443 and 80 to gateway.tls.listen and gateway.listen; they try again at "+c.NextTry.UTC().Format(time.DateTime))
+	}
+	return nil
+}
+
 // legacyKeys checks for keys that are stored under hashes that can be inverted.
 func (d *Doctor) legacyKeys(ctx context.Context) error {
 	var view struct {
