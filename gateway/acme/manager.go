@@ -110,7 +110,7 @@ func (m *Manager) Run(ctx context.Context) {
 
 // How long after a look at a domain the next one follows, at most.
 const (
-	lookEvery  = 5 * time.Minute // at a valid certificate, which another gateway may have renewed
+	lookEvery  = 5 * time.Minute  // at a valid certificate, which another gateway may have renewed
 	awayEvery  = 10 * time.Second // while the vault does not answer
 	awaitFirst = 2 * time.Second  // while another gateway orders it, or a failure is waited out; then doubled
 	awaitMost  = time.Minute

@@ -89,7 +89,7 @@ func (d *Doctor) adminOfGateway(ctx context.Context) {
 
 // asked checks what the admin knows of others.
 func (d *Doctor) asked(ctx context.Context) {
-	for _, look := range []func(context.Context) error{d.gateways, d.stored, d.schemas, d.calls, d.legacyKeys} {
+	for _, look := range []func(context.Context) error{d.gateways, d.stored, d.acme, d.schemas, d.calls, d.legacyKeys} {
 		if err := look(ctx); err != nil {
 			d.add(Fail, "admin", err.Error(), "use the access key of a user of this admin: SLUICE_TOKEN")
 			return
