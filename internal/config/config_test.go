@@ -178,6 +178,7 @@ func sample(f field) string {
 	forms := map[string]string{
 		"address": "127.0.0.1:0", "url": "https://a", "pairs": "x=y", "postgres": "postgres://a/b", "valkey": "redis://127.0.0.1:1",
 		"guarded": "sixteen-letters!", "folder": "/run/a",
+		"domain": "a.example.com", "email": "a@example.com", "directory": "https://a/dir",
 	}
 	if text := forms[f.tag.Get("form")]; text != "" {
 		return text
