@@ -60,6 +60,7 @@ type domain struct {
 	pending bool               // an order is due, or was made a moment ago
 	failure string             // why the last attempt failed; "" if it did not
 	away    bool               // the vault did not answer, which is logged once
+	junk    bool               // the vault held what cannot be used, which is logged once
 	waits   int                // looks since a lease was not granted
 }
 
@@ -145,7 +146,9 @@ func (m *Manager) refresh(ctx context.Context, name string) (due bool, err error
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case malformed:
-		m.opts.Log.Error("a stored ACME certificate cannot be used; another one is ordered", "domain", name, "err", err)
+		if m.firstJunk(name) {
+			m.opts.Log.Error("a stored ACME certificate cannot be used; another one is ordered", "domain", name, "err", err)
+		}
 		c = nil
 	case errors.Is(err, ErrNotFound):
 		c = nil
@@ -166,6 +169,16 @@ func (m *Manager) refresh(ctx context.Context, name string) (due bool, err error
 		d.failure = ""
 	}
 	return due, nil
+}
+
+// firstJunk reports whether no other look at the domain has found an entry that cannot be used.
+func (m *Manager) firstJunk(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d := m.domains[name]
+	first := !d.junk
+	d.junk = true
+	return first
 }
 
 func (m *Manager) vaultAway(name string, err error) {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/crypto/acme"
 
 	"github.com/sluicegate/sluice/internal/certs"
+	"github.com/sluicegate/sluice/internal/sleep"
 )
 
 // orderWithin bounds an attempt to obtain a certificate, and how long others wait for it.
@@ -304,18 +305,23 @@ func (m *Manager) account(ctx context.Context) (*acme.Client, error) {
 }
 
 // accountKey returns the account's key. Of gateways that find none at the same time, one
-// creates it.
+// creates it, and the others wait.
 func (m *Manager) accountKey(ctx context.Context) (crypto.Signer, error) {
 	entry, holder := m.prefix+"account", cryptorand.Text()
-	if key, err := m.storedKey(ctx, entry); err == nil || !errors.Is(err, ErrNotFound) {
-		return key, err
-	}
-	_, granted, err := m.opts.Vault.Take(ctx, entry, holder, time.Minute)
-	switch {
-	case err != nil:
-		return nil, err
-	case !granted:
-		return nil, errors.New("another gateway is creating it")
+	for {
+		if key, err := m.storedKey(ctx, entry); err == nil || !errors.Is(err, ErrNotFound) {
+			return key, err
+		}
+		_, granted, err := m.opts.Vault.Take(ctx, entry, holder, time.Minute)
+		if err != nil {
+			return nil, err
+		}
+		if granted {
+			break
+		}
+		if err := sleep.For(ctx, time.Second); err != nil {
+			return nil, fmt.Errorf("another gateway creates it: %w", err)
+		}
 	}
 	key, err := m.storedKey(ctx, entry)
 	if errors.Is(err, ErrNotFound) {

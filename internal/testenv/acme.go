@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 )
@@ -63,6 +64,19 @@ func NewACME(t testing.TB, tools string, at ACMEPorts) *ACME {
 			t.Logf("pebble:\n%s", said)
 		}
 	})
+	listens := func() bool {
+		conn, err := net.Dial("tcp", at.Listen)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}
+	for range 600 {
+		if listens() {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 	return &ACME{Directory: "https://" + at.Listen + "/dir", CA: file("ca.pem", []byte(authority.PEM()))}
 }
 
