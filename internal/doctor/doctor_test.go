@@ -99,7 +99,10 @@ func TestServersAreLookedAt(t *testing.T) {
 		"/readyz":       "{}",
 		"/api/gateways": `{"revision":"7","gateways":[{"name":"a","revision":"7","up_to_date":true,"seen_at":"` + now + `"},{"name":"b","error":"no such file","seen_at":"` + now + `"},{"name":"c","seen_at":"` + past + `"}]}`,
 		"/api/certs":    `{"certificates":[{"subject":"CN=old","not_after":"` + past + `"},{"subject":"CN=new","not_after":"` + long + `"}]}`,
-		"/api/apis":     `{"apis":[{"api_id":"plain"},{"api_id":"q","api_definition":{"graphql":{"enabled":true}}}]}`,
+		"/api/acme": `{"certificates":[{"domain":"good.example","not_before":"` + past + `","not_after":"` + long + `"},` +
+			`{"domain":"bad.example","failures":2,"error":"no route","next_try":"2026-11-28T10:00:00Z"},` +
+			`{"domain":"old.example","not_before":"` + past + `","not_after":"` + long + `","failures":1,"error":"refused","next_try":"2026-11-28T10:00:00Z"}]}`,
+		"/api/apis": `{"apis":[{"api_id":"plain"},{"api_id":"q","api_definition":{"graphql":{"enabled":true}}}]}`,
 		"/api/usage": `{"Data":[{"api_id":"good","status":200,"hits":99},{"api_id":"good","status":404,"hits":50},{"api_id":"good","status":503,"reason":"overloaded","hits":1},` +
 			`{"api_id":"bad","status":200,"hits":10},{"api_id":"bad","status":502,"reason":"upstream_connect","hits":80},{"api_id":"bad","status":500,"hits":10},` +
 			`{"api_id":"some","status":200,"hits":90},{"api_id":"some","status":504,"reason":"upstream_timeout","hits":10},{"api_id":"few","status":502,"hits":4}]}`,
@@ -112,6 +115,7 @@ func TestServersAreLookedAt(t *testing.T) {
 	d.Admin, d.Gateway = admin, gateway.URL
 	d.wants(t, "ok admin: ", "ok clock of the admin", "ok gateway a: serves revision 7", "fail gateway b: does not serve revision 7 as written: no such file", "warn gateway c: was last heard of 1h",
 		"fail certificate: CN=old", "ok certificate: CN=new", "warn schema of q: could not be fetched: upstream answers 500",
+		"ok ACME certificate: good.example", "fail ACME certificate of bad.example: there is none; 2 attempts failed: no route", "warn ACME certificate of old.example: the one in use ends on ",
 		"ok calls of good: 1 of 150 failed in the last 15 minutes, most with 503 overloaded\n", "fail calls of bad: 90 of 100 failed in the last 15 minutes, most with 502 upstream_connect\n",
 		"warn calls of some: 10 of 100 failed in the last 15 minutes, most with 504 upstream_timeout\n",
 		"warn legacy hashes: 1 under murmur32, 2 under murmur64; a token with the same hash",

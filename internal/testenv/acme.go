@@ -7,9 +7,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/sluicegate/sluice/internal/testenv/wait"
 )
 
 // An ACME is an authority that speaks ACME: pebble, which validates every name at this
@@ -64,19 +65,13 @@ func NewACME(t testing.TB, tools string, at ACMEPorts) *ACME {
 			t.Logf("pebble:\n%s", said)
 		}
 	})
-	listens := func() bool {
+	wait.Until(t, "pebble listens at "+at.Listen, func() bool {
 		conn, err := net.Dial("tcp", at.Listen)
 		if err == nil {
 			_ = conn.Close()
 		}
 		return err == nil
-	}
-	for range 600 {
-		if listens() {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+	})
 	return &ACME{Directory: "https://" + at.Listen + "/dir", CA: file("ca.pem", []byte(authority.PEM()))}
 }
 
