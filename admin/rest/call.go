@@ -156,7 +156,10 @@ func (c *Call) Decode(into any) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return BadRequest("Request body malformed: at byte " + strconv.FormatInt(syntax.Offset, 10) + ": " + syntax.Error())
 	}
-	return BadRequest("Request body malformed: it ends early")
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return BadRequest("Request body malformed: it ends early")
+	}
+	return BadRequest("Request body malformed: " + err.Error()) // such as of a time, or of base64
 }
 
 // IfMatch returns the version in If-Match, or 0 without one.

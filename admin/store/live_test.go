@@ -112,6 +112,7 @@ func TestKeysAreCommittedWithTheirDelivery(t *testing.T) {
 	if err := s.CommitKey(ctx, by("one"), KeyChange{Hash: "h1"}); err != nil {
 		t.Fatal(err)
 	}
+	before := one[time.Time](t, url, "select now()")
 	taken, failed, err := s.Deliver(ctx, 10, func(list []Delivery) []error {
 		if len(list) != 1 || list[0].Session != nil {
 			t.Errorf("delivered %+v, want a deletion", list)
@@ -121,8 +122,11 @@ func TestKeysAreCommittedWithTheirDelivery(t *testing.T) {
 	if taken != 1 || failed != 1 || err != nil {
 		t.Fatalf("taken %d, failed %d: %v", taken, failed, err)
 	}
-	if n := one[int](t, url, "select attempts from outbox where next_at > now()"); n != 1 {
+	if n := one[int](t, url, "select attempts from outbox"); n != 1 {
 		t.Errorf("%d attempts", n)
+	}
+	if next := one[time.Time](t, url, "select next_at from outbox"); next.Before(before.Add(100 * time.Millisecond)) {
+		t.Errorf("the next attempt is due %s after the delivery, want 100 ms", next.Sub(before))
 	}
 	if waiting, _, err := s.Backlog(ctx); err != nil || waiting != 1 {
 		t.Errorf("%d are waiting: %v", waiting, err)

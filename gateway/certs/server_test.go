@@ -179,6 +179,38 @@ func TestTheCertificateMatchesTheServerName(t *testing.T) {
 	}
 }
 
+// Issued certificates come after those of files and of the store, also if they expire later.
+// A handshake that validates a name gets its own.
+func TestIssuedCertificatesComeLast(t *testing.T) {
+	dir, authority := t.TempDir(), testenv.NewAuthority(t, "a")
+	store, issued := new(Store), new(Store)
+	validation := authority.Server("validation.example")
+	s := newServer(t, ServerOptions{
+		Store: store, Issued: issued, Files: []certs.Pair{pairOf(t, dir, "file", authority.ServerUntil(time.Now().Add(time.Hour), "file.example"))},
+		Challenge: func(hello *tls.ClientHelloInfo) *tls.Config {
+			if hello.ServerName != "validated.example" {
+				return nil
+			}
+			return &tls.Config{Certificates: []tls.Certificate{validation.TLS}}
+		},
+	})
+	stored := parsed(t, authority.ServerUntil(time.Now().Add(time.Hour), "stored.example"), true)
+	store.Put(stored.ID("org"), stored)
+	for _, name := range []string{"file.example", "stored.example", "issued.example"} {
+		issued.Put(name, parsed(t, authority.Server(name, "by-acme.example"), true))
+	}
+	for name, want := range map[string]string{
+		"file.example":      "file.example",
+		"stored.example":    "stored.example",
+		"issued.example":    "issued.example by-acme.example",
+		"validated.example": "validation.example",
+	} {
+		if got := shownTo(t, s, name); got != want {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+	}
+}
+
 func TestTheCertificateThatExpiresLaterIsPreferred(t *testing.T) {
 	authority, store := testenv.NewAuthority(t, "a"), new(Store)
 	s := newServer(t, ServerOptions{Store: store})

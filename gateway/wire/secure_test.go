@@ -98,6 +98,24 @@ var whoCalls = handle(func(call *Call) {
 	}
 })
 
+// No data follows a handshake that validates a name (RFC 8737, section 3).
+func TestAValidationOfANameServesNoRequests(t *testing.T) {
+	s := startTLS(t, 10, time.Minute, &tls.Config{NextProtos: []string{"acme-tls/1"}}, whoCalls)
+	conf := s.trust.Clone()
+	conf.NextProtos = []string{"acme-tls/1"}
+	c := s.dial(t, conf)
+	if got := c.ConnectionState().NegotiatedProtocol; got != "acme-tls/1" {
+		t.Fatalf("negotiated %q", got)
+	}
+	_, _ = io.WriteString(c, getX)
+	if rest, _ := io.ReadAll(c); len(rest) != 0 {
+		t.Errorf("answered %q", rest)
+	}
+	if got := ask(t, s.dial(t, s.trust)); got != "nobody" {
+		t.Errorf("the next client gets %q", got)
+	}
+}
+
 func TestCallsCarryTheCertificateOfTheirConnectionAlsoWhenResumed(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		s := startTLS(t, 10, time.Second, &tls.Config{ClientAuth: tls.RequestClientCert, MaxVersion: version}, whoCalls)
