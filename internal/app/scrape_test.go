@@ -202,6 +202,7 @@ func TestTheScrapeOfAGatewayIsAsDashboardsExpectIt(t *testing.T) {
 	cfg := testConfig(t)
 	cert, key := filepath.Join(cfg.DataDir, "cert.pem"), filepath.Join(cfg.DataDir, "key.pem")
 	cfg.Gateway.TLS.Listen, cfg.Gateway.TLS.Cert, cfg.Gateway.TLS.Key = "127.0.0.1:0", cert, key
+	cfg.Gateway.ACME.Domains, cfg.Gateway.ACME.Directory = []string{"api.example.com"}, "https://127.0.0.1:1/directory"
 	cfg.Gateway.Websockets, cfg.Telemetry.OTLP.Endpoint = true, "http://127.0.0.1:1"
 	cfg.Gateway.AppsDir = filepath.Join(cfg.DataDir, "apps")
 	upstream, second := "http://"+switching(t), "http://"+switching(t)
