@@ -30,6 +30,12 @@ var certificateKind = portalKind{
 	gone:    "APIs that name it refuse its clients.",
 }
 
+// acmeKind is only listed.
+var acmeKind = portalKind{
+	many: "the certificates that gateways obtain by ACME", path: "/api/acme",
+	columns: []column{{"domain", "domain"}, {"until", "not_after"}, {"failures", "failures"}, {"next try", "next_try"}, {"error", "error"}},
+}
+
 // accountCommands returns the commands org, user, cert and secret.
 func accountCommands(s *shell.Shell) []*cobra.Command {
 	r := &portal{Shell: s}
@@ -364,8 +370,10 @@ A certificate that is there already gets the private key that comes with it.
 	}
 	add.Flags().StringVar(&key, "key", "", "`FILE` with the private key in PEM, if it is in another one")
 	r.target.AdminFlags(add)
+	issued := r.listCommand(&acmeKind)
+	issued.Use = "acme"
 	return shell.Group("cert", "List certificates, add and delete them",
-		r.listCommand(&certificateKind), r.showCommand(&certificateKind), add, r.removeCommand(&certificateKind))
+		r.listCommand(&certificateKind), r.showCommand(&certificateKind), add, r.removeCommand(&certificateKind), issued)
 }
 
 func (r *portal) addCertificate(cmd *cobra.Command, file, key string) error {

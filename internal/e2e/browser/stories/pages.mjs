@@ -1,3 +1,7 @@
+// setting: gateway.tls.listen=127.0.0.1:0
+// setting: gateway.acme.domains=api.example.com
+// setting: gateway.acme.accept_terms=true
+// setting: gateway.acme.directory=https://127.0.0.1:1/directory
 // product: --demo
 import { readFileSync } from 'node:fs';
 import { accessible, assert, product, story } from '../harness.mjs';
@@ -27,6 +31,14 @@ for (const [look, context] of Object.entries({
     { context, timeout: 400_000 },
   );
 }
+
+story('Certificates by ACME show why they were not obtained', async ({ page, step, signIn, open }) => {
+  await signIn();
+  await step('the attempt that failed', async () => {
+    await open('/certificates');
+    await page.getByRole('row', { name: /api\.example\.com none .*failed .*connection refused/ }).waitFor();
+  });
+});
 
 story('The theme is chosen, kept and does not flash', async ({ page, step, signIn, open }) => {
   await signIn();

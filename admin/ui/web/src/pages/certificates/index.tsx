@@ -1,16 +1,20 @@
 import { useState } from 'react';
-import { request, useWrite } from '../../api';
+import type { components } from '../../api.gen';
+import { request, useRead, useWrite } from '../../api';
 import { useCan } from '../../app/session';
 import { Badge } from '../../parts/Badge';
 import { Button } from '../../parts/Button';
+import { Card } from '../../parts/Card';
 import { ID } from '../../parts/Copy';
 import { Dialog } from '../../parts/Dialog';
 import { ErrorPanel } from '../../parts/ErrorPanel';
 import { TextAreaField } from '../../parts/fields';
 import { ListPage, type Column } from '../../parts/ListPage';
+import { Loaded } from '../../parts/Loaded';
 import { Needs } from '../../parts/Needs';
 import { Time } from '../../parts/Time';
 import { toast } from '../../parts/toasts';
+import css from './certificates.module.css';
 import { text } from './text';
 
 export const pages = { '/certificates': Certificates };
@@ -73,8 +77,49 @@ function Certificates() {
         bulk={may ? [{ label: text.remove, danger: true, run: (row) => request('DELETE', `/api/certs/${encodeURIComponent(row.id)}`) }] : []}
         empty={text.empty}
       />
+      <Issued />
       {adding && <Add onClose={() => setAdding(false)} />}
     </>
+  );
+}
+
+/** The certificates that gateways obtain by ACME, if there are any. */
+function Issued() {
+  const list = useRead(['certificates', 'acme'], (signal) => request<components['schemas']['AcmeList']>('GET', '/api/acme', { signal }));
+  if (list.data && !list.data.certificates?.length) return null;
+  return (
+    <div className={css.issued}>
+      <Card title={text.acme.title}>
+        <Loaded query={list} what={text.acme.title}>
+          {({ certificates }) => (
+            <div className={css.scroll} tabIndex={0} role="region" aria-label={text.acme.title}>
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">{text.acme.domain}</th>
+                    <th scope="col">{text.acme.until}</th>
+                    <th scope="col">{text.acme.state}</th>
+                    <th scope="col">{text.acme.next}</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {certificates?.map((row) => (
+                    <tr key={row.domain}>
+                      <td>{row.domain}</td>
+                      <td>{row.not_after ? <Until at={row.not_after} /> : text.acme.none}</td>
+                      <td className={css.error}>
+                        {row.failures === 0 ? <Badge kind="ok">{text.acme.ok}</Badge> : <Badge kind={row.not_after ? 'warn' : 'danger'}>{text.acme.failed(row.failures)}</Badge>} {row.error}
+                      </td>
+                      <td>{row.next_try && (new Date(row.next_try).getTime() > Date.now() ? <Time at={row.next_try} /> : text.acme.now)}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )}
+        </Loaded>
+      </Card>
+    </div>
   );
 }
 

@@ -23,4 +23,15 @@ export const text = {
     verb: 'Add',
   },
   added: 'Certificate added',
+  acme: {
+    title: 'Obtained by ACME',
+    domain: 'Domain',
+    until: 'Valid until',
+    state: 'Last attempt',
+    none: 'none',
+    ok: 'succeeded',
+    failed: (times: number) => (times === 1 ? 'failed' : `${times} failed`),
+    next: 'Next attempt',
+    now: 'within a minute',
+  },
 };
