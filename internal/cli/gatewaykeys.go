@@ -38,14 +38,14 @@ func (s *session) gatewayKeyCommand() *cobra.Command {
 		Short: "Create the access key of a gateway, which is shown only once",
 		Long: `Creates an access key for one gateway, to be its gateway.token: a user of the role
 gateway, who can read the configuration and nothing else. A gateway with a key of its
-own can be shut out without the others.
+own can be shut out without the others. With -q nothing but the key is printed.
 
 To change the key of a gateway without a gap, create another one under a new name,
 restart the gateway with it as gateway.token and the former one as
 gateway.former_token, and revoke the former one.
 
 ` + shell.AdminHelp,
-		Example: "  sluice gateway key create edge-1\n  sluice gateway key revoke edge-1",
+		Example: "  sluice gateway key create edge-1 -q > token\n  sluice gateway key revoke edge-1",
 		Args:    gatewayNameArg,
 		RunE:    func(cmd *cobra.Command, args []string) error { return s.createGatewayKey(cmd, t, args[0]) },
 	}
@@ -85,6 +85,9 @@ func (s *session) createGatewayKey(cmd *cobra.Command, t *shell.Target, name str
 	body := map[string]string{"first_name": name, "email_address": name + gatewayDomain, "role": "gateway"}
 	if _, err := s.Ask(cmd, t, shell.Request{Method: "POST", Path: "/api/users", Body: body}, &made); err != nil {
 		return err
+	}
+	if s.Quiet && s.Output == "table" {
+		return s.Write(made.Key + "\n")
 	}
 	return s.Print(shell.Rows{Columns: []string{"name", "id", "access_key"}, Cells: [][]any{{name, made.ID, made.Key}}})
 }
