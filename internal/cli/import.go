@@ -127,11 +127,15 @@ func (s *session) found(cmd *cobra.Command, i *imported, args []string) ([]class
 		}
 		return found, nil
 	}
+	secretFrom := "--secret"
 	if i.secret == "" {
-		i.secret = s.Variable("SLUICE_IMPORT_SECRET")
+		i.secret, secretFrom = s.Variable("SLUICE_IMPORT_SECRET"), "SLUICE_IMPORT_SECRET"
 	}
 	if i.secret == "" {
 		return nil, shell.Exit(shell.ExitUsage, "no secret for "+i.from+": set SLUICE_IMPORT_SECRET")
+	}
+	if err := shell.CheckCredential(secretFrom, i.secret); err != nil {
+		return nil, err
 	}
 	c, err := shell.NewControl(i.from, i.header, i.secret, i.fromCA)
 	if err != nil {

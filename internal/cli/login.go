@@ -128,19 +128,21 @@ func (r *logins) complete(ctx context.Context, t *shell.Target, before string) e
 	if t.Server == "" {
 		return shell.Exit(shell.ExitUsage, "say where to log in: sluice login URL")
 	}
+	from := "--token"
 	if t.Token == "" {
-		t.Token = r.Variable("SLUICE_TOKEN")
+		t.Token, from = r.Variable("SLUICE_TOKEN"), "SLUICE_TOKEN"
 	}
 	if t.Token == "" {
 		var err error
+		from = "the access key"
 		if t.Token, err = r.Secret(ctx, "access key of "+t.Server); err != nil {
 			return shell.Exit(shell.ExitUsage, err.Error()+"; it can also be given as SLUICE_TOKEN")
 		}
 	}
-	if strings.ContainsAny(t.Token, " \t\r\n") || t.Token == "" {
-		return shell.Exit(shell.ExitUsage, "the access key is no key: it is one word without spaces")
+	if strings.ContainsAny(t.Token, " \t\r\n") {
+		return shell.Exit(shell.ExitUsage, from+": is no access key, which is one word without spaces")
 	}
-	return nil
+	return shell.CheckCredential(from, t.Token)
 }
 
 // identity is the owner of a key.

@@ -117,6 +117,8 @@ func TestALoginThatIsRefusedLeavesWhatWasThere(t *testing.T) {
 		{2, "one word", "two words", []string{"login", admin}},
 		{2, "no name of a profile", planted, []string{"login", admin, "--profile", "../x"}},
 		{2, "want one URL", planted, []string{"login", admin, admin}},
+		{2, "the access key: has a line break or another control character", planted + "\x1b", []string{"login", admin}},
+		{2, "--token: is no access key", "", []string{"login", admin, "--token", planted + "\nx"}},
 	} {
 		u.stdin = c.stdin
 		u.wants(c.code, c.says, c.args...)
@@ -124,6 +126,39 @@ func TestALoginThatIsRefusedLeavesWhatWasThere(t *testing.T) {
 	after, err := os.ReadFile(filepath.Join(u.home, ".config/sluice/profiles.json"))
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("%v: %s, was %s", err, after, before)
+	}
+}
+
+// A credential that no header can hold is refused before a call, by the name of its place.
+func TestCredentialsThatCannotBeSentAreRefusedByName(t *testing.T) {
+	const broken = planted + "\nsecond line"
+	dataDir := t.TempDir()
+	u := &terminalUser{t: t, home: t.TempDir(), env: []string{"SLUICE_DATA_DIR=" + dataDir}}
+	all := &shell.Profiles{Current: "work", Named: map[string]shell.Profile{"work": {Server: "http://127.0.0.1:1", Key: broken}}}
+	if err := all.Write(filepath.Join(u.home, ".config/sluice/profiles.json")); err != nil {
+		t.Fatal(err)
+	}
+	const why = ": has a line break"
+	u.wants(2, "key of profile work"+why, "api", "ls")
+	u.wants(2, "key of profile work"+why, "api", "ls", "--server", "http://127.0.0.1:1")
+	u.wants(2, "--token"+why, "api", "ls", "--token", broken)
+	u.wants(2, "--secret"+why, "import", "--from", "http://127.0.0.1:1", "--secret", broken)
+	for variable, args := range map[string][]string{
+		"SLUICE_TOKEN":         {"api", "ls"},
+		"SLUICE_IMPORT_SECRET": {"import", "--from", "http://127.0.0.1:1"},
+	} {
+		before := u.env
+		u.env = append(u.env, variable+"="+broken)
+		u.wants(2, variable+why, args...)
+		u.env = before
+	}
+	u.home = t.TempDir()
+	for _, file := range []string{"gateway.secret", "admin.key"} {
+		path := filepath.Join(dataDir, file)
+		if err := os.WriteFile(path, []byte(broken+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		u.wants(2, path+why, "key", "ls")
 	}
 }
 

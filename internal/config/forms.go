@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/internal/secret"
 )
 
 // A form is a format of text, named in the form tag.
@@ -19,8 +21,8 @@ type form struct {
 	check   func(text string) error
 }
 
-// forms holds every form by name. The checks of guarded, pairs, postgres and valkey handle secrets
-// and never quote them.
+// forms holds every form by name. The checks of sent, guarded, pairs, postgres and valkey handle
+// secrets and never quote them.
 var forms = map[string]form{
 	"address":   {"an address such as :8080 or 127.0.0.1:8080", checkAddress},
 	"url":       {"an address such as https://admin.internal:8081", checkURL},
@@ -32,6 +34,7 @@ var forms = map[string]form{
 	"folder":    {"an absolute path such as /run/secrets", checkFolder},
 	"token":     {"up to 32 letters, digits, _ and -", checkToken},
 	"postgres":  {"an address such as postgres://sluice@127.0.0.1/sluice", checkPostgres},
+	"sent":      {"one line of text", secret.CheckHeader},
 	"guarded":   {"at least 16 characters, such as openssl rand -hex 24 prints", checkGuarded},
 	"pairs":     {"name=value, with commas between", checkPairs},
 	"valkey":    {"an address such as redis://127.0.0.1:6379", checkValkeyURL},
@@ -127,12 +130,12 @@ func checkToken(text string) error {
 // callers send.
 const leastSecret = 16
 
-// checkGuarded checks a secret that callers could guess.
+// checkGuarded checks a secret that callers send in a header, and could guess.
 func checkGuarded(text string) error {
 	if utf8.RuneCountInString(text) < leastSecret {
 		return fmt.Errorf("is too short, as it could be guessed; want at least %d characters, such as openssl rand -hex 24 prints", leastSecret)
 	}
-	return nil
+	return secret.CheckHeader(text)
 }
 
 // checkPairs checks headers, whose values may be secrets.

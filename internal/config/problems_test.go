@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -248,4 +249,40 @@ func groupsOf(files []string) [][]string {
 		groups = append(groups, []string{f})
 	}
 	return groups
+}
+
+// A token is sent in a header, and so has no line break or control character in it.
+func TestSecretsThatAreSentFitIntoHeaders(t *testing.T) {
+	checked := 0
+	for _, f := range fieldsOf(Default()) {
+		if form := f.tag.Get("form"); form != "sent" && form != "guarded" {
+			continue
+		}
+		checked++
+		for _, c := range []struct{ value, want string }{
+			{"sixteen-letters!\nmore", "has a line break"},
+			{"sixteen-letters!\r\n", "has a line break"},
+			{"sixteen-letters!\x00", "has a line break or another control character"},
+			{" sixteen-letters!", "begins or ends with a space"},
+		} {
+			env := append(strings.Fields(company[f.key]), f.env()+"="+c.value)
+			_, _, err := load(t, Sources{Env: env})
+			if err == nil || !strings.Contains(err.Error(), f.key+": "+c.want) || strings.Contains(err.Error(), "letters!") {
+				t.Errorf("%s=%q: %v, want %s", f.env(), c.value, err, c.want)
+			}
+		}
+	}
+	if checked < 6 {
+		t.Errorf("%d settings are sent in headers, want secret, two tokens, that of metrics and two authorizations", checked)
+	}
+	file := filepath.Join(t.TempDir(), "token")
+	for content, fits := range map[string]bool{"sixteen-letters!\n": true, "sixteen-letters!\r\n": true, "sixteen-letters!\n\n": false} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := load(t, Sources{Env: []string{"SLUICE_GATEWAY_TOKEN_FILE=" + file}})
+		if fits != (err == nil) || !fits && !strings.Contains(err.Error(), "gateway.token: has a line break") {
+			t.Errorf("a file with %q: %v", content, err)
+		}
+	}
 }

@@ -12,7 +12,7 @@ import (
 //
 //	range:"1s..5m"      the bounds of a number, a duration or a size, both allowed
 //	oneof:"a b"         the values allowed; for a list, of each element
-//	form:"address"      the shape of a text: address, url, header, postgres, valkey, name, token
+//	form:"address"      the shape of a text, one of forms
 //	required:"true"     the text may not be empty
 //
 // An empty text skips oneof and form.
@@ -94,7 +94,7 @@ type Gateway struct {
 	// Former value of gateway.token, while it is changed: an admin accepts both, and a
 	// gateway still reads what the former one encrypted on disk. Set it on the admins
 	// first, then on the gateways, each with the new gateway.token; then remove it.
-	FormerToken secret.Value `yaml:"former_token"`
+	FormerToken secret.Value `yaml:"former_token" form:"sent"`
 	// Group of this gateway. A reload of a group reaches all its gateways.
 	Group string `yaml:"group" form:"name" required:"true"`
 	// Ids of the organisations whose APIs this gateway serves. Empty: all. APIs without an

@@ -50,7 +50,7 @@ type Webhook struct {
 	// File in events.templates for the message. Empty: the default one.
 	Template string `yaml:"template"`
 	// Authorization header of the call.
-	Authorization secret.Value `yaml:"authorization"`
+	Authorization secret.Value `yaml:"authorization" form:"sent"`
 	// Time during which the same message is not sent again. 0: it is always sent.
 	Cooldown time.Duration `yaml:"cooldown" range:"0s..24h"`
 }

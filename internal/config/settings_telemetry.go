@@ -16,7 +16,7 @@ type Telemetry struct {
 	// TLS at telemetry.listen.
 	TLS ListenerTLS `yaml:"tls"`
 	// Bearer token required by /metrics. Empty: none.
-	Token secret.Value `yaml:"token"`
+	Token secret.Value `yaml:"token" form:"sent"`
 	// Destination of the spans of traces.
 	OTLP OTLP `yaml:"otlp"`
 }

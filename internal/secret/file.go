@@ -36,8 +36,8 @@ func KeepFile(path string, fresh func() string) (v Value, created bool, err erro
 }
 
 // readPrivate reads a secret file, and refuses one that others may read, as they may
-// have read it already.
-func readPrivate(path string) (Value, error) {
+// have read it already, and one whose secret cannot be sent in a header.
+func readPrivate(path string) (v Value, err error) {
 	info, err := os.Stat(path) // before opening: opening a named pipe would wait for its writer
 	if err != nil {
 		return Value{}, fmt.Errorf("reading a secret: %w", err)
@@ -56,7 +56,13 @@ func readPrivate(path string) (Value, error) {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return Value{}, fmt.Errorf("secret file %s has mode %04o, so others may read it: run chmod 600 %s, and replace the secret if that was not intended", path, mode, path)
 	}
-	return readSecret(f, path)
+	if v, err = readSecret(f, path); err != nil {
+		return Value{}, err
+	}
+	if err := CheckHeader(v.Reveal()); err != nil {
+		return Value{}, fmt.Errorf("secret file %s %w", path, err)
+	}
+	return v, nil
 }
 
 // createPrivate creates path with content, complete or not at all. It fails with

@@ -89,3 +89,14 @@ func TestKeepFileRefusesWhatIsNoFileOfASecret(t *testing.T) {
 		t.Error("an empty new secret was kept")
 	}
 }
+
+func TestKeepFileRefusesASecretThatNoHeaderCanHold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "admin.key")
+	if err := os.WriteFile(path, []byte(planted+"\nsecond line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := KeepFile(path, func() string { return "other" })
+	if err == nil || !strings.Contains(err.Error(), path+" has a line break") || strings.Contains(err.Error(), planted) {
+		t.Errorf("%v, want an error that names the file", err)
+	}
+}

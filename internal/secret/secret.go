@@ -5,9 +5,11 @@ package secret
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 )
 
 // mask is what every printed form of a Value or a Key shows.
@@ -55,6 +57,18 @@ func (v Value) Equal(presented []byte) bool {
 	got := sha256.Sum256(presented)
 	same := subtle.ConstantTimeCompare(want[:], got[:]) == 1
 	return same && v.content != nil
+}
+
+// CheckHeader returns an error if a text cannot be sent unchanged as the value of an HTTP
+// header: it has control characters, or white space at an end. The error does not quote it.
+func CheckHeader(text string) error {
+	if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
+		return errors.New("has a line break or another control character in it, which an HTTP header cannot hold; want one line of text")
+	}
+	if strings.Trim(text, " \t") != text {
+		return errors.New("begins or ends with a space, which an HTTP header loses; remove it")
+	}
+	return nil
 }
 
 // sumString hashes s through a fixed buffer, since converting a long string to

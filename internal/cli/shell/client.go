@@ -58,10 +58,11 @@ func NewGateway(base, secret string) (*Client, error) {
 	return newClient(base, "X-Svc-Authorization", secret)
 }
 
-// NewControl returns a client of another gateway's control API, which expects its secret
-// in a header. ca is a PEM file of the authorities that are trusted; "": the system's.
-func NewControl(base, header, secret, ca string) (*Client, error) {
-	c, err := newClient(base, header, secret)
+// NewControl returns a client of another gateway's control API, which expects its
+// credential in a header. ca is a PEM file of the authorities that are trusted; "": the
+// system's.
+func NewControl(base, header, credential, ca string) (*Client, error) {
+	c, err := newClient(base, header, credential)
 	if err != nil {
 		return nil, InFlag("--from", err)
 	}

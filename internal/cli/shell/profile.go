@@ -19,6 +19,8 @@ type Profile struct {
 	User   string `json:"user"`   // owner of the key, for display
 	Key    string `json:"key"`    // access key: a secret
 	Trust
+
+	name string // in Profiles, as Find and Of return it
 }
 
 // Profiles is the content of the file.
@@ -129,6 +131,7 @@ func (p *Profiles) Find(name string) (*Profile, error) {
 	if !ok {
 		return nil, &UnknownProfileError{name, p.Names()}
 	}
+	one.name = name
 	return &one, nil
 }
 
@@ -136,6 +139,7 @@ func (p *Profiles) Find(name string) (*Profile, error) {
 func (p *Profiles) Of(server string) *Profile {
 	for _, name := range append([]string{p.Current}, p.Names()...) {
 		if one, ok := p.Named[name]; ok && sameServer(one.Server, server) {
+			one.name = name
 			return &one
 		}
 	}

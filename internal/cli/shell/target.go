@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/config"
+	"github.com/sluicegate/sluice/internal/secret"
 	"github.com/spf13/cobra"
 )
 
@@ -20,6 +22,8 @@ type Target struct {
 	Token   string // access key of a user of the admin
 	Org     string // id of the organisation that calls of the admin are about; "": the user's
 	TLS     Trust
+
+	tokenFrom string // name of the place that Token is from; "": the flag --token
 }
 
 // dataDir is the directory where servers of this machine keep their secrets.
@@ -74,7 +78,7 @@ func (s *Shell) Client(cmd *cobra.Command, t *Target) (c *Client, admin bool, er
 		t.Server = s.Variable("SLUICE_SERVER")
 	}
 	if t.Token == "" {
-		t.Token = s.Variable("SLUICE_TOKEN")
+		t.Token, t.tokenFrom = s.Variable("SLUICE_TOKEN"), "SLUICE_TOKEN"
 	}
 	s.Trusted(&t.TLS)
 	if t.Gateway == "" {
@@ -130,7 +134,7 @@ func (s *Shell) loggedIn(t *Target) error {
 		return fmt.Errorf("profile %s is of %s, and not of %s: leave out one of the two", name, one.Server, t.Server)
 	}
 	if t.Server = one.Server; t.Token == "" {
-		t.Token = one.Key
+		t.Token, t.tokenFrom = one.Key, "key of profile "+one.name
 	}
 	if t.TLS == (Trust{}) {
 		t.TLS = one.Trust
@@ -143,6 +147,7 @@ func (t *Target) local(cfg *config.Config) (c *Client, admin bool, err error) {
 	file := ""
 	if t.Token == "" {
 		t.Token, file = secretFile(cfg.DataDir, adminKeyFile), filepath.Join(cfg.DataDir, adminKeyFile)
+		t.tokenFrom = file
 	}
 	if t.Gateway == "" && t.Token != "" {
 		if t.Server == "" {
@@ -160,23 +165,26 @@ func (t *Target) local(cfg *config.Config) (c *Client, admin bool, err error) {
 	if t.Server != "" {
 		return nil, false, Exit(ExitUsage, "no access key for "+t.Server+": set SLUICE_TOKEN, or run sluice login "+t.Server)
 	}
-	secret, up := cfg.Secret.Reveal(), !cfg.Gateway.Alone()
-	if secret == "" {
-		secret = secretFile(cfg.DataDir, "gateway.secret")
-		up = up || secret != "" // which only up keeps
+	credential, up := cfg.Secret.Reveal(), !cfg.Gateway.Alone()
+	if credential == "" {
+		credential = secretFile(cfg.DataDir, gatewaySecretFile)
+		up = up || credential != "" // which only up keeps
 	}
 	control := cfg.Gateway.ControlAddress(up)
 	switch {
-	case secret == "" && t.Gateway == "":
+	case credential == "" && t.Gateway == "":
 		return nil, false, Exit(ExitUsage, errNoServer.Error())
-	case secret == "":
+	case credential == "":
 		return nil, false, Exit(ExitUsage, "no secret for "+t.Gateway+": set SLUICE_SECRET to the gateway's")
 	case t.Gateway == "" && control != "":
 		t.Gateway = URLOf(control, false)
 	case t.Gateway == "":
 		t.Gateway = URLOf(cfg.Gateway.Listen, false)
 	}
-	if c, err = NewGateway(t.Gateway, secret); err != nil {
+	if err := CheckCredential(filepath.Join(cfg.DataDir, gatewaySecretFile), credential); err != nil { // that of the configuration is checked
+		return nil, false, err
+	}
+	if c, err = NewGateway(t.Gateway, credential); err != nil {
 		return nil, false, InFlag("--gateway", err)
 	}
 	return c, false, c.Trust(t.TLS)
@@ -184,6 +192,9 @@ func (t *Target) local(cfg *config.Config) (c *Client, admin bool, err error) {
 
 // admin returns a client of the admin.
 func (t *Target) admin() (*Client, error) {
+	if err := CheckCredential(cmp.Or(t.tokenFrom, "--token"), t.Token); err != nil {
+		return nil, err
+	}
 	c, err := NewAdmin(t.Server, t.Token)
 	if err != nil {
 		return nil, InFlag("--server", err)
@@ -192,8 +203,17 @@ func (t *Target) admin() (*Client, error) {
 	return c, c.Trust(t.TLS)
 }
 
-// adminKeyFile is the file in data_dir with the access key of the first admin.
-const adminKeyFile = "admin.key"
+// CheckCredential refuses a credential that cannot be sent in a header. from names the
+// place that it is from.
+func CheckCredential(from, credential string) error {
+	return InFlag(from, secret.CheckHeader(credential))
+}
+
+// Files in data_dir with credentials.
+const (
+	adminKeyFile      = "admin.key"      // access key of the first admin
+	gatewaySecretFile = "gateway.secret" // secret of the gateway API
+)
 
 // secretFile returns a secret that a server on this machine keeps, "" if it cannot be
 // read.
