@@ -3,7 +3,10 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/cli"
 	"github.com/sluicegate/sluice/internal/cli/shell"
+	"github.com/sluicegate/sluice/internal/testenv"
 	"github.com/spf13/cobra"
 )
 
@@ -227,6 +231,66 @@ func TestAKeyGoesToNoOtherServer(t *testing.T) {
 			}
 		case err != nil || got.Base() != c.server:
 			t.Errorf("%s: %v, %v, want %s", name, got, err, c.server)
+		}
+	}
+}
+
+// What a profile says about TLS completes what flags and the environment say, member by
+// member.
+func TestEachMemberOfAProfileIsUsedOnItsOwn(t *testing.T) {
+	dir, authority := t.TempDir(), testenv.NewAuthority(t, "ours")
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	id, other := authority.Client("ann"), testenv.NewAuthority(t, "theirs")
+	ca, otherCA := file("ca.pem", authority.PEM()), file("other-ca.pem", other.PEM())
+	cert, key, both := file("cert.pem", id.CertPEM), file("key.pem", id.KeyPEM), file("both.pem", id.CertPEM+id.KeyPEM)
+	otherCert, otherKey := file("other.pem", other.Client("ben").CertPEM), file("other-key.pem", other.Client("ben").KeyPEM)
+
+	issued := authority.Server("127.0.0.1")
+	serving, err := tls.X509KeyPair([]byte(issued.CertPEM), []byte(issued.KeyPEM))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"apis":[]}`)) }))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{serving}, ClientCAs: authority.Pool(), ClientAuth: tls.RequireAndVerifyClientCert}
+	server.StartTLS()
+	defer server.Close()
+
+	u := &terminalUser{t: t, home: t.TempDir()}
+	for name, c := range map[string]struct {
+		profile shell.Trust
+		env     []string
+		args    []string
+		code    int
+		says    string
+	}{
+		"all of the profile":                      {profile: shell.Trust{CA: ca, Cert: cert, Key: key}},
+		"an authority beside a certificate":       {profile: shell.Trust{CA: otherCA, Cert: cert, Key: key}, args: []string{"--ca", ca}},
+		"an authority beside none":                {profile: shell.Trust{Cert: both}, env: []string{"SLUICE_CA=" + ca}},
+		"a certificate beside an authority":       {profile: shell.Trust{CA: ca}, args: []string{"--client-cert", both}},
+		"a certificate in place of another":       {profile: shell.Trust{CA: ca, Cert: otherCert, Key: otherKey}, env: []string{"SLUICE_CLIENT_CERT=" + both}},
+		"a private key in place of another":       {profile: shell.Trust{CA: ca, Cert: cert, Key: otherKey}, args: []string{"--client-key", key}},
+		"an authority of the profile that fails":  {shell.Trust{CA: key, Cert: both}, nil, nil, 2, "ca of profile work: " + key},
+		"an authority of the environment":         {shell.Trust{CA: ca, Cert: both}, []string{"SLUICE_CA=" + key}, nil, 2, "SLUICE_CA: " + key},
+		"an authority of a flag":                  {shell.Trust{CA: ca, Cert: both}, nil, []string{"--ca", key}, 2, "--ca: " + key},
+		"a certificate that is not there":         {shell.Trust{CA: ca, Cert: dir + "/none"}, nil, nil, 2, "client_cert of profile work: "},
+		"a private key of another certificate":    {shell.Trust{CA: ca, Cert: cert, Key: otherKey}, nil, nil, 2, "client_cert of profile work, client_key of profile work: "},
+		"a private key of none":                   {shell.Trust{CA: ca, Key: key}, nil, nil, 2, "client_key of profile work: is the private key of a client certificate"},
+		"a certificate without the profile's key": {shell.Trust{CA: ca, Cert: cert, Key: key}, nil, []string{"--client-cert", cert}, 2, "--client-cert: " + cert + ": has no private key"},
+	} {
+		all := &shell.Profiles{Current: "work", Named: map[string]shell.Profile{"work": {Server: server.URL, Key: planted, Trust: c.profile}}}
+		if err := all.Write(filepath.Join(u.home, ".config/sluice/profiles.json")); err != nil {
+			t.Fatal(err)
+		}
+		u.env = c.env
+		if code, text := u.does(append([]string{"api", "ls"}, c.args...)...); code != c.code || !strings.Contains(text, c.says) {
+			t.Errorf("%s: code %d, want %d, with %q in: %s", name, code, c.code, c.says, text)
 		}
 	}
 }

@@ -65,7 +65,7 @@ one of this machine if its key can be read (data_dir/admin.key, or SLUICE_TOKEN)
 
 var (
 	errNoServer  = errors.New("no server to ask: name an admin with sluice login, or with --server and SLUICE_TOKEN, or a gateway with --gateway and SLUICE_SECRET")
-	errNoCert    = errors.New("is the private key of --client-cert, which is not given")
+	errNoCert    = errors.New("is the private key of a client certificate, which is not given; name it with --client-cert")
 	errAdminOnly = errors.New("a gateway cannot do that; name an admin with sluice login, or with --server and SLUICE_TOKEN")
 )
 
@@ -136,9 +136,7 @@ func (s *Shell) loggedIn(t *Target) error {
 	if t.Server = one.Server; t.Token == "" {
 		t.Token, t.tokenFrom = one.Key, "key of profile "+one.name
 	}
-	if t.TLS == (Trust{}) {
-		t.TLS = one.Trust
-	}
+	t.TLS.ofProfile(one)
 	return nil
 }
 

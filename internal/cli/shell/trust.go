@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"net/http"
 	"path/filepath"
 
@@ -16,6 +17,8 @@ type Trust struct {
 	Key  string `json:"client_key,omitempty"`  // PEM file of its private key; "": it is in Cert
 
 	name string // that the server's certificate must have; "": the host of the URL
+
+	caFrom, certFrom, keyFrom string // names of the places that the members are from; "": their flags
 }
 
 // Flags adds the flags that a trust is given by.
@@ -27,10 +30,25 @@ func (t *Trust) Flags(cmd *cobra.Command) {
 
 // Trusted completes what flags say from the environment.
 func (s *Shell) Trusted(t *Trust) {
-	for name, to := range map[string]*string{"SLUICE_CA": &t.CA, "SLUICE_CLIENT_CERT": &t.Cert, "SLUICE_CLIENT_KEY": &t.Key} {
-		if *to == "" {
-			*to = s.Variable(name)
-		}
+	complete(&t.CA, &t.caFrom, s.Variable("SLUICE_CA"), "SLUICE_CA")
+	complete(&t.Cert, &t.certFrom, s.Variable("SLUICE_CLIENT_CERT"), "SLUICE_CLIENT_CERT")
+	complete(&t.Key, &t.keyFrom, s.Variable("SLUICE_CLIENT_KEY"), "SLUICE_CLIENT_KEY")
+}
+
+// complete sets a member that has no value, and the name of the place that it is from.
+func complete(to, toFrom *string, value, from string) {
+	if *to == "" && value != "" {
+		*to, *toFrom = value, from
+	}
+}
+
+// ofProfile completes what flags and the environment say from a profile. A private key
+// belongs to a certificate: that of the profile is not used with another one.
+func (t *Trust) ofProfile(p *Profile) {
+	complete(&t.CA, &t.caFrom, p.CA, "ca of profile "+p.name)
+	if t.Cert == "" {
+		complete(&t.Key, &t.keyFrom, p.Trust.Key, "client_key of profile "+p.name)
+		complete(&t.Cert, &t.certFrom, p.Cert, "client_cert of profile "+p.name)
 	}
 }
 
@@ -66,12 +84,27 @@ func (t *Trust) OfThisMachine(conf *config.ListenerTLS) {
 }
 
 // Trust has the client trust authorities in place of the system's, and authenticate by a
-// certificate.
+// certificate. Errors name the member of the trust and the place that it is from.
 func (c *Client) Trust(t Trust) error {
+	own := certs.Pair{Cert: t.Cert, Key: t.Key}
 	if t.Key != "" && t.Cert == "" {
-		return InFlag("--client-key", errNoCert)
+		return InFlag(cmp.Or(t.keyFrom, "--client-key"), errNoCert)
 	}
-	return InFlag("--ca, --client-cert", c.callBy(certs.CallerOptions{CA: t.CA, Pair: certs.Pair{Cert: t.Cert, Key: t.Key}, Name: t.name}))
+	if t.Cert != "" {
+		if _, err := own.Read(); err != nil {
+			return InFlag(t.pairFrom(), err)
+		}
+	}
+	return InFlag(cmp.Or(t.caFrom, "--ca"), c.callBy(certs.CallerOptions{CA: t.CA, Pair: own, Name: t.name}))
+}
+
+// pairFrom names the places that the client certificate and its private key are from.
+func (t *Trust) pairFrom() string {
+	from := cmp.Or(t.certFrom, "--client-cert")
+	if t.Key != "" {
+		from += ", " + cmp.Or(t.keyFrom, "--client-key")
+	}
+	return from
 }
 
 func (c *Client) callBy(o certs.CallerOptions) error {
