@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,7 +80,7 @@ var (
 // words are those of the language that are used.
 var words = map[string]bool{
 	"sum": true, "rate": true, "increase": true, "by": true, "histogram_quantile": true, "topk": true, "bottomk": true, "min": true, "max": true,
-	"count": true, "time": true, "and": true, "or": true,
+	"absent": true, "count": true, "time": true, "and": true, "or": true,
 }
 
 // problems returns what is wrong with an expression.
@@ -196,9 +197,10 @@ func TestAlertsUseMetricsThatExist(t *testing.T) {
 	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
 		t.Fatal(err)
 	}
-	k, alerts := knownMetrics(t), 0
+	k, alerts, expressions := knownMetrics(t), 0, make(map[string]string)
 	for _, g := range file.Groups {
 		for _, r := range g.Rules {
+			expressions[r.Alert] = r.Expr
 			for _, problem := range k.problems(r.Expr) {
 				t.Errorf("%s%s: %s", r.Record, r.Alert, problem)
 			}
@@ -218,4 +220,48 @@ func TestAlertsUseMetricsThatExist(t *testing.T) {
 	if alerts != strings.Count(string(help), "\n## ") {
 		t.Errorf("%d alerts, but alerts.md has %d sections", alerts, strings.Count(string(help), "\n## "))
 	}
+	checkTargets(t, expressions)
 }
+
+// Each target of the jobs that this repository describes is watched by one of the alerts.
+func checkTargets(t *testing.T, expressions map[string]string) {
+	t.Helper()
+	alertsOf := func(job string) (names []string) {
+		for name, expr := range expressions {
+			if m := targetForm.FindStringSubmatch(expr); m != nil && regexp.MustCompile("^(?:"+m[1]+")$").MatchString(job) && (m[2] == "" || !regexp.MustCompile("^(?:"+m[2]+")$").MatchString(job)) {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	jobs := map[string]string{"sluice": "SluiceGatewayDown", "team-sluice-admin": "SluiceAdminDown", "postgres": "", "admin": ""}
+	for _, path := range []string{"../deploy/compose/prometheus.yml", "../docs/operations/monitoring.md"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := jobForm.FindAllStringSubmatch(string(text), -1)
+		if len(found) != 2 {
+			t.Errorf("%s has %d jobs, want gateways and admin", path, len(found))
+		}
+		for _, m := range found {
+			jobs[m[1]] = map[bool]string{true: "SluiceAdminDown", false: "SluiceGatewayDown"}[strings.HasSuffix(m[1], "admin")]
+		}
+	}
+	for job, want := range jobs {
+		var all []string
+		if want != "" {
+			all = []string{want, "SluiceNotScraped"}
+			slices.Sort(all)
+		}
+		if got := alertsOf(job); !slices.Equal(got, all) {
+			t.Errorf("targets of job %s are watched by %v, want %v", job, got, all)
+		}
+	}
+}
+
+var (
+	targetForm = regexp.MustCompile(`\bup\{job=~"([^"]*)"(?:,job!~"([^"]*)")?\}`)
+	jobForm    = regexp.MustCompile(`job_name: (\S+)`)
+)
