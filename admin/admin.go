@@ -78,6 +78,7 @@ type Deps struct {
 	LoginRate int // failed authentications a minute from one address before 429; 0: 5
 
 	PublicURL string           // under which users reach the admin, for links; "": as they call it
+	HSTS      time.Duration    // how long browsers use HTTPS alone, on a listener of its own portal.Settings.HSTS; 0: not said
 	Now       func() time.Time // for sessions of users; nil: time.Now
 
 	UI UI // pages for browsers; nil: no pages are served

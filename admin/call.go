@@ -57,7 +57,7 @@ func (s *Server) router(routes []rest.Route, scrape fasthttp.RequestHandler) fas
 
 // handler answers all requests to the admin.
 func (s *Server) handler() fasthttp.RequestHandler {
-	return s.received(func(ctx *fasthttp.RequestCtx) {
+	return s.received(s.deps.HSTS, func(ctx *fasthttp.RequestCtx) {
 		if s.deps.UI != nil {
 			if s.deps.UI.Strip(ctx); s.deps.UI.Answer(ctx) {
 				return
@@ -72,11 +72,13 @@ func (s *Server) handler() fasthttp.RequestHandler {
 }
 
 // received answers requests from connections: what they say is checked before handle
-// sees it.
-func (s *Server) received(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
+// sees it. hsts is the time of Strict-Transport-Security.
+func (s *Server) received(hsts time.Duration, handle fasthttp.RequestHandler) fasthttp.RequestHandler {
+	strict := hstsValue(hsts)
 	return func(ctx *fasthttp.RequestCtx) {
 		rest.Identify(ctx)
 		defer rest.ShowRequestID(ctx)
+		defer s.setHSTS(ctx, strict)
 		defer s.recover(ctx)
 		s.setCaller(ctx)
 		if fault := headFault(ctx); fault != "" {

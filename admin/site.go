@@ -67,7 +67,7 @@ func portalRoutes(routes []rest.Route) (public []rest.Route) {
 func (s *Server) newPortalHTTP(routes []rest.Route) *fasthttp.Server {
 	public := portalRoutes(routes)
 	calls := s.router(public, nil)
-	return s.newHTTP(public, s.received(func(ctx *fasthttp.RequestCtx) {
+	return s.newHTTP(public, s.received(s.deps.Portal.HSTS, func(ctx *fasthttp.RequestCtx) {
 		switch path := string(ctx.Path()); {
 		case isPage(path):
 			s.servePage(ctx)

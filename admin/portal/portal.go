@@ -61,6 +61,7 @@ type Settings struct {
 	Gateway      func() string        // URL of the gateways for examples in the portal; nil or "": not known
 	Playground   []byte               // script of the playground, compressed with gzip; nil: there is none
 	Apart        bool                 // the pages are served on a listener of their own
+	HSTS         time.Duration        // how long browsers use HTTPS alone for that listener; 0: not said
 	Server       *delivery.MailServer // sends letters; nil: they are kept in a mailbox
 	Mailbox      int                  // letters of one organisation in it; 0: 1,000
 	TokenTTL     time.Duration        // how long access tokens of OAuth clients are valid; 0: 1 h

@@ -157,7 +157,7 @@ func newManagement(ctx context.Context, p managementParts) (m *management, err e
 			Samples: p.cfg.Usage.RetentionSamples, MostSamples: p.cfg.Usage.SamplesKept,
 		},
 	}
-	deps.AccessKeyChanged, deps.PublicURL = m.followKey, p.cfg.Admin.PublicURL
+	deps.AccessKeyChanged, deps.PublicURL, deps.HSTS = m.followKey, p.cfg.Admin.PublicURL, p.cfg.Admin.HSTS
 	deps.Settings, deps.Examine = p.settings, p.examine
 	if deps.UI, err = ui.New(ui.Options{Base: ui.BasePath(p.cfg.Admin.PublicURL), Version: Version()}); err != nil {
 		return nil, err

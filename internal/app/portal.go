@@ -25,7 +25,7 @@ func portalSettings(cfg *config.Config, inUp bool) (portal.Settings, error) {
 		}
 		settings.PublicURL = tls.Scheme() + "://" + at + "/portal"
 	}
-	settings.Apart = cfg.Portal.Listen != ""
+	settings.Apart, settings.HSTS = cfg.Portal.Listen != "", cfg.Portal.HSTS
 	settings.Playground = playground.Script()
 	settings.Gateway = func() string { return cfg.Portal.GatewayURL }
 	if cfg.Portal.Email.Server == "" {

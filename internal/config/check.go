@@ -166,6 +166,7 @@ var rules = []rule{
 	{[]string{"portal.listen", "admin.listen", "gateway.listen", "admin.insecure", "portal.tls.cert"}, checkPortalListen},
 	{[]string{"admin.tls.cert", "admin.tls.key", "admin.tls.client_ca", "portal.tls.cert", "portal.tls.key", "portal.tls.client_ca", "telemetry.tls.cert", "telemetry.tls.key", "telemetry.tls.client_ca", "portal.listen", "telemetry.listen"}, checkListenerTLS},
 	{[]string{"gateway.admin_url", "gateway.admin_ca", "gateway.admin_cert", "gateway.admin_key"}, checkAdminCall},
+	{[]string{"admin.hsts", "admin.tls.cert", "admin.trusted_proxies", "portal.hsts", "portal.listen", "portal.tls.cert"}, checkHSTS},
 	{[]string{"portal.email.server", "portal.email.tls", "portal.email.insecure"}, checkPlainSMTP},
 	{[]string{"portal.email.server", "portal.email.from", "portal.email.user", "portal.email.password"}, checkSender},
 	{[]string{"telemetry.otlp.endpoint", "telemetry.otlp.insecure"}, checkCollector},

@@ -202,6 +202,8 @@ var company = map[string]string{
 	"gateway.admin_ca":         "SLUICE_GATEWAY_ADMIN_URL=https://a",
 	"gateway.admin_cert":       "SLUICE_GATEWAY_ADMIN_URL=https://a",
 	"gateway.admin_key":        "SLUICE_GATEWAY_ADMIN_URL=https://a SLUICE_GATEWAY_ADMIN_CERT=x",
+	"admin.hsts":               "SLUICE_ADMIN_TLS_CERT=x",
+	"portal.hsts":              "SLUICE_PORTAL_LISTEN=127.0.0.1:1 SLUICE_PORTAL_TLS_CERT=x",
 	"admin.tls.key":            "SLUICE_ADMIN_TLS_CERT=x",
 	"admin.tls.client_ca":      "SLUICE_ADMIN_TLS_CERT=x",
 	"portal.tls.cert":          "SLUICE_PORTAL_LISTEN=127.0.0.1:1",

@@ -251,6 +251,22 @@ func groupsOf(files []string) [][]string {
 	return groups
 }
 
+func TestATimeForHTTPSThatIsNeverSentIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"admin: {hsts: 365d}":                                         "admin.hsts: is never sent without admin.tls.cert",
+		"admin: {hsts: 365d, trusted_proxies: [10.0.0.0/8]}":          "",
+		"admin: {hsts: 365d, tls: {cert: x}}\nportal: {hsts: 365d}":   "portal.hsts: has no effect without portal.listen",
+		"portal: {hsts: 365d, listen: '127.0.0.1:1'}":                 "portal.hsts: is never sent without portal.tls.cert",
+		"portal: {hsts: 365d, listen: '127.0.0.1:1', tls: {cert: x}}": "",
+		"admin: {hsts: 1000d}":                                        "admin.hsts: 1000d is out of range",
+	} {
+		_, _, err := load(t, Sources{}, text)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
 // A token is sent in a header, and so has no line break or control character in it.
 func TestSecretsThatAreSentFitIntoHeaders(t *testing.T) {
 	checked := 0

@@ -596,9 +596,14 @@ type Admin struct {
 	// Allow plain HTTP on addresses other than loopback, behind a proxy that terminates
 	// TLS.
 	Insecure bool `yaml:"insecure"`
+	// How long browsers that have reached the admin by HTTPS use HTTPS alone for its host
+	// (Strict-Transport-Security), such as 365d. It is sent over admin.tls, and to
+	// admin.trusted_proxies that say https in X-Forwarded-Proto, but not for localhost and IP
+	// addresses. 0s: it is not sent.
+	HSTS time.Duration `yaml:"hsts" range:"0s..730d"`
 	// Networks, as CIDRs, whose X-Forwarded-For is trusted: clients behind them are
-	// distinguished in admin.login_rate and in the audit log. From other addresses it is
-	// ignored.
+	// distinguished in admin.login_rate and in the audit log. Their X-Forwarded-Proto decides
+	// on admin.hsts and portal.hsts. From other addresses both are ignored.
 	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
 	// Failed authentications per minute from one address; further ones get 429.
 	LoginRate int `yaml:"login_rate" range:"1..10000"`

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/mail"
 	"strings"
 	"time"
@@ -16,6 +17,8 @@ type Portal struct {
 	Listen string `yaml:"listen" form:"address"`
 	// TLS at portal.listen.
 	TLS ListenerTLS `yaml:"tls"`
+	// As admin.hsts, for portal.listen. On admin.listen the portal has that of the admin.
+	HSTS time.Duration `yaml:"hsts" range:"0s..730d"`
 	// URL at which developers reach the portal, such as
 	// https://developers.example.com/portal; links in mails and pages begin with it. Empty:
 	// http:// or https://, portal.listen or else admin.listen, and /portal.
@@ -81,6 +84,21 @@ func checkPortalListen(c *Config) (key, message string) {
 		return "portal.listen", "is the same as gateway.listen; choose another port"
 	case !c.Portal.TLS.On() && !c.Admin.Insecure && !isLoopback(at):
 		return "portal.listen", "goes beyond loopback with plain HTTP; name a certificate in portal.tls.cert, use 127.0.0.1 or, when something in front terminates TLS, set admin.insecure to true"
+	}
+	return "", ""
+}
+
+// checkHSTS reports a time for HTTPS that is never sent.
+func checkHSTS(c *Config) (key, message string) {
+	const never = "is never sent without %s.tls.cert, unless admin.trusted_proxies say https in X-Forwarded-Proto; set one of them"
+	behind := len(c.Admin.TrustedProxies) > 0
+	switch {
+	case c.Admin.HSTS > 0 && !c.Admin.TLS.On() && !behind:
+		return "admin.hsts", fmt.Sprintf(never, "admin")
+	case c.Portal.HSTS > 0 && c.Portal.Listen == "":
+		return "portal.hsts", "has no effect without portal.listen; the portal on admin.listen has admin.hsts"
+	case c.Portal.HSTS > 0 && !c.Portal.TLS.On() && !behind:
+		return "portal.hsts", fmt.Sprintf(never, "portal")
 	}
 	return "", ""
 }
