@@ -16,7 +16,7 @@ import (
 )
 
 func (s *session) doctorCommand() *cobra.Command {
-	t, bundle, live := new(shell.Target), "", false
+	t, bundle, live, ready := new(shell.Target), "", false, false
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check this machine and the configured servers, and suggest remedies",
@@ -33,20 +33,27 @@ are left out; review it before you share it.
 
 With --live it only asks the server of this machine whether it lives, as the health
 check of a container does: the gateway where gateway.admin_url or gateway.apps_dir is
-set, else the admin.
+set, else the admin. With --ready it asks whether that is ready; an admin with
+admin.tls.client_ca says so with a client certificate alone.
 
 Exit code 1 means that a check failed.`,
 		Example: "  sluice doctor\n  sluice doctor --config sluice.yaml -o json\n  sluice doctor --bundle sluice.tar.gz\n  sluice doctor --live",
 		Args:    shell.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if live {
-				return s.checkLive(cmd)
+			switch {
+			case live && ready:
+				return &shell.UsageError{Cause: errors.New("--live and --ready are both given; keep one"), Command: cmd.CommandPath()}
+			case live:
+				return s.probe(cmd, t, livePath)
+			case ready:
+				return s.probe(cmd, t, readyPath)
 			}
 			return s.examine(cmd, t, bundle)
 		},
 	}
 	t.Flags(cmd)
 	cmd.Flags().BoolVar(&live, "live", false, "only ask the server of this machine whether it lives")
+	cmd.Flags().BoolVar(&ready, "ready", false, "only ask the server of this machine whether it is ready")
 	cmd.Flags().StringVar(&bundle, "bundle", "", "`FILE` to write an archive for support requests to")
 	return cmd
 }

@@ -14,48 +14,64 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// liveWithin is how long a server of this machine may take to say that it lives.
-const liveWithin = 3 * time.Second
+// probeWithin is how long a server of this machine may take to answer a probe.
+const probeWithin = 3 * time.Second
 
-// checkLive reports whether the server of this machine answers: the gateway where one is
-// configured by an admin or by files, else the admin.
-func (s *session) checkLive(cmd *cobra.Command) error {
+// The paths of probes.
+const (
+	livePath  = "/live"
+	readyPath = "/ready"
+)
+
+// probe reports what the server of this machine answers at the path of a probe: the gateway
+// where one is configured by an admin or by files, else the admin.
+func (s *session) probe(cmd *cobra.Command, t *shell.Target, path string) error {
 	cfg, _, err := s.Load(cmd, config.AnyRole)
 	if err != nil {
 		return err
 	}
-	url := liveURL(cfg)
-	if err := live(cmd.Context(), url); err != nil {
+	s.Trusted(&t.TLS)
+	own, err := t.TLS.Own()
+	if err != nil {
+		return err
+	}
+	url := probedURL(cfg) + path
+	if err := answers(cmd.Context(), url, own); err != nil {
 		return shell.Exit(shell.ExitFailed, fmt.Sprintf("%s: %v", url, shell.BareCause(err)))
 	}
 	return s.Remark("%s answers", url)
 }
 
-// liveURL returns where the server of this machine says that it lives.
-func liveURL(cfg *config.Config) string {
+// probedURL returns where the server of this machine answers probes.
+func probedURL(cfg *config.Config) string {
 	switch t := &cfg.Telemetry; {
 	case !cfg.Gateway.Alone():
-		return shell.URLOf(cfg.Admin.Listen, cfg.Admin.TLS.On()) + "/live"
+		return shell.URLOf(cfg.Admin.Listen, cfg.Admin.TLS.On())
 	case t.Listen != "":
-		return shell.URLOf(t.Listen, t.TLS.On()) + "/live"
+		return shell.URLOf(t.Listen, t.TLS.On())
 	case cfg.Gateway.Listen != "":
-		return shell.URLOf(cfg.Gateway.Listen, false) + "/live"
+		return shell.URLOf(cfg.Gateway.Listen, false)
 	}
-	return shell.URLOf(cfg.Gateway.TLS.Listen, true) + "/live"
+	return shell.URLOf(cfg.Gateway.TLS.Listen, true)
 }
 
-// live calls a server, without a credential: its certificate is not looked at, because it
-// names the server as others call it. One that wants a certificate from its clients lives.
-func live(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, liveWithin)
+// answers calls a server with the client certificate, which may be nil. The server's
+// certificate is not looked at, because it names the server as others call it. One that
+// refuses the client's certificate, or the lack of it, lives.
+func answers(ctx context.Context, url string, own *tls.Certificate) error {
+	ctx, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	conf := &tls.Config{InsecureSkipVerify: true}
+	if own != nil {
+		conf.Certificates = []tls.Certificate{*own}
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: conf}}
 	resp, err := client.Do(req)
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" && req.URL.Path == livePath {
 		return nil
 	}
 	if err != nil {

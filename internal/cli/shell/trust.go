@@ -2,6 +2,7 @@ package shell
 
 import (
 	"cmp"
+	"crypto/tls"
 	"net/http"
 	"path/filepath"
 
@@ -86,16 +87,25 @@ func (t *Trust) OfThisMachine(conf *config.ListenerTLS) {
 // Trust has the client trust authorities in place of the system's, and authenticate by a
 // certificate. Errors name the member of the trust and the place that it is from.
 func (c *Client) Trust(t Trust) error {
-	own := certs.Pair{Cert: t.Cert, Key: t.Key}
-	if t.Key != "" && t.Cert == "" {
-		return InFlag(cmp.Or(t.keyFrom, "--client-key"), errNoCert)
+	if _, err := t.Own(); err != nil {
+		return err
 	}
-	if t.Cert != "" {
-		if _, err := own.Read(); err != nil {
-			return InFlag(t.pairFrom(), err)
-		}
+	return InFlag(cmp.Or(t.caFrom, "--ca"), c.callBy(certs.CallerOptions{CA: t.CA, Pair: certs.Pair{Cert: t.Cert, Key: t.Key}, Name: t.name}))
+}
+
+// Own reads the client certificate; it is nil if there is none.
+func (t *Trust) Own() (*tls.Certificate, error) {
+	switch {
+	case t.Cert == "" && t.Key == "":
+		return nil, nil
+	case t.Cert == "":
+		return nil, InFlag(cmp.Or(t.keyFrom, "--client-key"), errNoCert)
 	}
-	return InFlag(cmp.Or(t.caFrom, "--ca"), c.callBy(certs.CallerOptions{CA: t.CA, Pair: own, Name: t.name}))
+	own, err := certs.Pair{Cert: t.Cert, Key: t.Key}.Read()
+	if err != nil {
+		return nil, InFlag(t.pairFrom(), err)
+	}
+	return own.TLS(), nil
 }
 
 // pairFrom names the places that the client certificate and its private key are from.
