@@ -111,7 +111,7 @@ func TestTheRenderedFilesAreOfThisChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources = append(sources, "Chart.yaml", "files/secret-settings.txt", "values.yaml")
+	sources = append(sources, "Chart.yaml", "files/rules.yml", "files/secret-settings.txt", "values.yaml")
 	sum := sha256.New()
 	for _, path := range append(sources, values...) {
 		text, err := os.ReadFile(path)
@@ -175,6 +175,18 @@ func environment(t *testing.T, objects []manifest, workload manifest, c containe
 		env = append(env, one.Name+"="+filepath.Join(dir, key))
 	}
 	return env
+}
+
+// The chart has the alert rules that the repository has. Helm reads no file outside the chart.
+func TestTheChartHasTheAlerts(t *testing.T) {
+	const of = "../../../gateway/observe/dashboards/rules.yml"
+	want, err := os.ReadFile(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile("files/rules.yml"); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("files/rules.yml is not %s (%v): copy that file over it", of, err)
+	}
 }
 
 // The chart knows which settings are secrets.

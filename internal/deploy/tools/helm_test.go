@@ -37,8 +37,10 @@ var kinds = map[string]func() any{
 	"apps/v1/Deployment":                      func() any { return new(apps.Deployment) },
 	"autoscaling/v2/HorizontalPodAutoscaler":  func() any { return new(autoscaling.HorizontalPodAutoscaler) },
 	"batch/v1/Job":                            func() any { return new(batch.Job) },
+	"monitoring.coreos.com/v1/PrometheusRule": func() any { return new(monitoring.PrometheusRule) },
 	"monitoring.coreos.com/v1/ServiceMonitor": func() any { return new(monitoring.ServiceMonitor) },
 	"networking.k8s.io/v1/Ingress":            func() any { return new(networking.Ingress) },
+	"networking.k8s.io/v1/NetworkPolicy":      func() any { return new(networking.NetworkPolicy) },
 	"policy/v1/PodDisruptionBudget":           func() any { return new(policy.PodDisruptionBudget) },
 }
 
@@ -162,6 +164,11 @@ func TestTheChartRendersObjectsOfKubernetes(t *testing.T) {
 			checkProbes(t, all, full)
 			checkGateways(t, all, full)
 			checkServices(t, all)
+			checkNetwork(t, all, full)
+			checkClientCertificates(t, all, full)
+			if values["prometheusRule"] != nil && len(object[monitoring.PrometheusRule](t, all, "PrometheusRule/"+full).Spec.Groups) != 2 {
+				t.Error("the alerts are not there")
+			}
 			for _, message := range lint.AllWithKubeVersion(chartDir, values, "gateways", &chartutil.KubeVersion{Version: "v1.27.0", Major: "1", Minor: "27"}).Messages {
 				if message.Severity > support.InfoSev {
 					t.Errorf("lint: %v", message)
@@ -182,7 +189,7 @@ func TestTheSumOfTheChartIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"Chart.yaml", "files/secret-settings.txt", "values.yaml"} {
+	for _, name := range []string{"Chart.yaml", "files/rules.yml", "files/secret-settings.txt", "values.yaml"} {
 		sources = append(sources, filepath.Join(chartDir, name))
 	}
 	sum := sha256.New()
@@ -276,6 +283,12 @@ func checkProbes(t *testing.T, all rendered, full string) {
 		c := pod.Containers[0]
 		for path, probe := range map[string]*core.Probe{"startup " + want.startup: c.StartupProbe, "liveness " + want.liveness: c.LivenessProbe, "readiness " + want.ready: c.ReadinessProbe} {
 			_, wantPath, _ := strings.Cut(path, " ")
+			if probe != nil && probe.Exec != nil && settings(want.component)["SLUICE_ADMIN_TLS_CLIENT_CA"] != "" {
+				if command := strings.Join(probe.Exec.Command, " "); command != "/sluice doctor --"+wantPath[1:]+" --quiet" {
+					t.Errorf("%s: probe of %s runs %s", want.component, path, command)
+				}
+				continue
+			}
 			if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != wantPath || probe.HTTPGet.Port.StrVal != want.port || probe.HTTPGet.Scheme != want.scheme {
 				t.Errorf("%s: probe of %s at %s: %+v", want.component, path, want.port, probe)
 			}
@@ -403,6 +416,76 @@ func checkServices(t *testing.T, all rendered) {
 	}
 }
 
+// checkNetwork checks that NetworkPolicies are of pods that exist and open ports that those
+// have, and that gateways can call the admin.
+func checkNetwork(t *testing.T, all rendered, full string) {
+	t.Helper()
+	pods, policies, calls := podsOf(all), 0, false
+	gateways := pods["Deployment/"+full+"-gateway"].Labels
+	for name, one := range all {
+		policy, ok := one.(*networking.NetworkPolicy)
+		if !ok {
+			continue
+		}
+		policies++
+		pod := pods["Deployment/"+policy.Name]
+		if !selects(policy.Spec.PodSelector.MatchLabels, pod.Labels) || !slices.Equal(policy.Spec.PolicyTypes, []networking.PolicyType{networking.PolicyTypeIngress}) {
+			t.Errorf("%s is of %+v", name, policy.Spec)
+			continue
+		}
+		open := make(map[string]bool)
+		for _, rule := range policy.Spec.Ingress {
+			for _, port := range rule.Ports {
+				open[port.Port.StrVal] = true
+			}
+			calls = calls || policy.Name == full+"-admin" && rule.Ports[0].Port.StrVal == "admin" && slices.ContainsFunc(rule.From, func(p networking.NetworkPolicyPeer) bool {
+				return p.NamespaceSelector == nil && p.PodSelector != nil && selects(p.PodSelector.MatchLabels, gateways)
+			})
+		}
+		for _, port := range pod.Spec.Containers[0].Ports {
+			if !open[port.Name] {
+				t.Errorf("%s opens %v, and not %s", name, slices.Sorted(maps.Keys(open)), port.Name)
+			}
+			delete(open, port.Name)
+		}
+		if len(open) > 0 {
+			t.Errorf("%s opens ports that the pod has not: %v", name, open)
+		}
+	}
+	if policies != 0 && (policies != 2 || !calls) {
+		t.Errorf("%d policies, gateways can call the admin: %t", policies, calls)
+	}
+}
+
+// checkClientCertificates checks that what calls an admin that requires client certificates
+// has one, in a volume.
+func checkClientCertificates(t *testing.T, all rendered, full string) {
+	t.Helper()
+	pods := podsOf(all)
+	admin := object[core.ConfigMap](t, all, "ConfigMap/"+full+"-admin").Data
+	gateway := object[core.ConfigMap](t, all, "ConfigMap/"+full+"-gateway").Data
+	required := admin["SLUICE_ADMIN_TLS_CLIENT_CA"] != ""
+	for _, one := range []struct{ component, path string }{
+		{"admin", admin["SLUICE_ADMIN_TLS_CLIENT_CA"]},
+		{"admin", admin["SLUICE_CLIENT_CERT"]},
+		{"admin", admin["SLUICE_CLIENT_KEY"]},
+		{"gateway", gateway["SLUICE_GATEWAY_ADMIN_CERT"]},
+		{"gateway", gateway["SLUICE_GATEWAY_ADMIN_KEY"]},
+	} {
+		mounted := slices.ContainsFunc(pods["Deployment/"+full+"-"+one.component].Spec.Containers[0].VolumeMounts, func(m core.VolumeMount) bool {
+			return m.MountPath == filepath.Dir(one.path)
+		})
+		if required != mounted {
+			t.Errorf("%s: client certificates are required: %t; the file %q is mounted: %t", one.component, required, one.path, mounted)
+		}
+	}
+	if monitor, ok := all["ServiceMonitor/"+full+"-admin"].(*monitoring.ServiceMonitor); ok {
+		if own := monitor.Spec.Endpoints[0].TLSConfig; required != (own.Cert.Secret != nil && own.KeySecret != nil) {
+			t.Errorf("client certificates are required: %t; Prometheus has %+v", required, own)
+		}
+	}
+}
+
 // Values that would not work are refused, with what is wrong.
 func TestTheChartRefusesValues(t *testing.T) {
 	for _, c := range []struct{ values, want string }{
@@ -425,6 +508,11 @@ func TestTheChartRefusesValues(t *testing.T) {
 		{"portal: {ingress: {enabled: true, host: a.example}}", "portal.ingress needs portal.enabled"},
 		{"gateway: {ingress: {enabled: true}}", "gateway.ingress.host: name the host"},
 		{"admin: {replicas: 2, dataClaim: a}", "admin.dataClaim"},
+		{"admin: {insecure: true, tls: {secret: '', clients: {secret: a}}}", "admin.tls.clients.secret needs admin.tls.secret"},
+		{"gateway: {settings: {gateway.admin_cert: a}}", "gateway.settings: the chart sets gateway.admin_cert"},
+		{"networkPolicy: {enabled: true, metricsFrom: [{podSelectors: {}}]}", "additional properties 'podSelectors' not allowed"},
+		{"{networkPolicy: {enabled: true}, serviceMonitor: {enabled: true}}", "networkPolicy.metricsFrom is empty"},
+		{"{networkPolicy: {enabled: true}, admin: {ingress: {enabled: true, host: a.example}}}", "networkPolicy.adminFrom is empty"},
 	} {
 		values, err := chartutil.ReadValues([]byte(c.values))
 		if err != nil {

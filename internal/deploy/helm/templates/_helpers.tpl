@@ -112,3 +112,16 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{/*
+What a probe of the admin does. Takes a list: root, live or ready. Kubernetes presents no client
+certificate: where the admin requires one, the program calls itself.
+*/}}
+{{- define "sluice.adminProbe" -}}
+{{- $values := (index . 0).Values.admin -}}
+{{- if $values.tls.clients.secret -}}
+exec: {command: [/sluice, doctor, --{{ index . 1 }}, --quiet]}
+{{- else -}}
+httpGet: {path: /{{ index . 1 }}, port: admin, scheme: {{ ternary "HTTPS" "HTTP" (ne $values.tls.secret "") }}}
+{{- end -}}
+{{- end }}
