@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -52,7 +53,7 @@ func (w *topicWorld) serve(config string) {
 	const schema = `type Query { none: Int } type Order { id: ID! total: Float score: Int }
 		type Subscription { order: Order  placed: Order  count: Int }`
 	graph := fmt.Sprintf(`{"api_id": "graph", "name": "graph", "use_keyless": true, "proxy": {"listen_path": "/graph/", "target_url": ""},
-	  "graphql": {"enabled": true, "execution_mode": "executionEngine", "schema": %s, "engine": {
+	  "graphql": {"enabled": true, "execution_mode": "executionEngine", "schema": %s, "proxy": {"subscriptions": {"reconnect": 3}}, "engine": {
 	    "field_configs": [{"type_name": "Subscription", "field_name": "order", "disable_default_mapping": true},
 	      {"type_name": "Subscription", "field_name": "placed", "path": ["event", "order"]}],
 	    "data_sources": [
@@ -60,7 +61,7 @@ func (w *topicWorld) serve(config string) {
 	      {"kind": "REST", "name": "scores", "root_fields": [{"type": "Order", "fields": ["score"]}], "config": {"url": "%[2]s/score?of={{.object.id}}"}},
 	      {"kind": "msgbroker", "name": "orders", "root_fields": [{"type": "Subscription", "fields": ["order", "placed", "count"]}], "config": %s}]}}}`,
 		quoted(schema), w.URL, config)
-	source := strings.NewReplacer(`, "group_id": "g"`, ``, `"broker_addresses"`, `"addresses"`, `, "topics": ["orders"]`, `, "topic": "orders"`).Replace(config)
+	source := strings.NewReplacer(`"group_id": "g", `, ``, `"broker_addresses"`, `"addresses"`, `"topics": ["`, `"topic": "`, `"]}`, `"}`).Replace(config)
 	posts := `{"api_id": "posts", "name": "posts", "use_keyless": true, "proxy": {"listen_path": "/posts/", "target_url": "", "strip_listen_path": true},
 	  "x-svc-streaming": {"streams": {"in": {"input": {"http_server": {"path": "/in"}}, "output": {"msgbroker": ` + source + `}}}}}`
 	var apis []*definition.API
@@ -74,17 +75,21 @@ func (w *topicWorld) serve(config string) {
 	w.MustLoad(apis...)
 }
 
-// publish has a message published.
+// publish has a message published. While the queue of a consumer group is not there yet, it is
+// repeated.
 func (w *topicWorld) publish(message string) {
 	w.t.Helper()
-	resp, err := http.Post("http://"+w.Addr+"/posts/in", "application/json", strings.NewReader(message))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != 200 {
-		w.t.Fatalf("a message was answered with %d %s", resp.StatusCode, text)
-	}
+	wait.Until(w.t, "a message is published", func() bool {
+		resp, err := http.Post("http://"+w.Addr+"/posts/in", "application/json", strings.NewReader(message))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if text, _ := io.ReadAll(resp.Body); resp.StatusCode != 200 && resp.StatusCode != 503 {
+			w.t.Fatalf("a message was answered with %d %s", resp.StatusCode, text)
+		}
+		return resp.StatusCode == 200
+	})
 }
 
 // readers waits until so many event streams take messages.
@@ -160,4 +165,38 @@ func TestTopicsChange(t *testing.T) {
 	next := w.listens(t, "http", `subscription { count }`, nil)
 	w.publish(`{"count": 3}`)
 	next.wants(`{"data":{"count":3}}`)
+}
+
+// Messages of a consumer group wait at the broker while there is no subscriber, and are events of
+// the next subscription. RabbitMQ holds those without a group for it as well, for a minute.
+func TestTopicsWaitForSubscribers(t *testing.T) {
+	address := "amqp://" + testenv.RabbitMQ(t).Addr
+	for _, c := range []struct {
+		group string
+		by    []string
+	}{{`"group_id": "g", `, []string{"graphql-transport-ws", "http"}}, {"", []string{"graphql-transport-ws"}}} {
+		w := newTopicWorld(t, `{"broker_addresses": ["`+address+`"], `+c.group+`"topics": ["waiting`+strconv.Itoa(len(c.group))+`"]}`)
+		for round, by := range c.by {
+			w.publish(fmt.Sprintf(`{"count": %d}`, 10*round))
+			w.publish(fmt.Sprintf(`{"count": %d}`, 10*round+1))
+			next := w.listens(t, by, `subscription { count }`, nil)
+			next.wants(fmt.Sprintf(`{"data":{"count":%d}}`, 10*round))
+			next.wants(fmt.Sprintf(`{"data":{"count":%d}}`, 10*round+1))
+			if next.end(); round+1 < len(c.by) {
+				w.readers(0)
+			}
+		}
+	}
+}
+
+// A subscription on a connection begins again at the topics of a changed source.
+func TestTopicsChangeUnderConnections(t *testing.T) {
+	config := `{"broker_addresses": ["amqp://` + testenv.RabbitMQ(t).Addr + `"], "group_id": "g", "topics": ["%s"]}`
+	w := newTopicWorld(t, fmt.Sprintf(config, "former"))
+	over := w.listens(t, "graphql-transport-ws", `subscription { count }`, nil)
+	w.publish(`{"count": 1}`)
+	over.wants(`{"data":{"count":1}}`)
+	w.serve(fmt.Sprintf(config, "next"))
+	w.publish(`{"count": 2}`) // waits for the subscription
+	over.wants(`{"data":{"count":2}}`)
 }
