@@ -1,8 +1,10 @@
 package system
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -40,6 +42,7 @@ func TestAdminAndGatewayOverTLS(t *testing.T) {
 	shared := settings{"gateway.token": splitToken, "valkey.url": "redis://" + testenv.Valkey(t).Addr, "log.format": "json"}
 	admin := rig.NewAdmin(t, rig.Merge(shared, settings{
 		"database.url": testenv.Postgres(t), "admin.tls.cert": server, "admin.tls.client_ca": ca, "portal.listen": portal, "portal.tls.cert": server,
+		"admin.hsts": "1h", "portal.hsts": "2h",
 	}))
 	admin.Admin = over(admin.Admin)
 	admin.Start()
@@ -75,6 +78,17 @@ func TestAdminAndGatewayOverTLS(t *testing.T) {
 	portalURL := "https://" + portal + "/portal/"
 	if got, err := rig.SendBy(caller, "GET", portalURL, nil); err != nil || got.Status != 200 || !strings.Contains(admin.Run.Stdout.String(), portalURL) {
 		t.Errorf("the portal: %d, %v\n%s", got.Status, err, &admin.Run.Stdout)
+	}
+
+	for address, want := range map[string]string{strings.TrimPrefix(admin.Admin, "https://"): "max-age=3600", portal: "max-age=7200"} {
+		transport := caller.Transport.(*http.Transport).Clone()
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", address)
+		}
+		got, err := rig.SendBy(&http.Client{Timeout: time.Minute, Transport: transport}, "GET", "https://admin.example/", nil)
+		if err != nil || got.Header.Get("Strict-Transport-Security") != want {
+			t.Errorf("the named host at %s: %v, %v, want %s", address, got, err, want)
+		}
 	}
 
 	trusted := []string{"--server", admin.Admin, "--token", key, "--ca", ca, "--client-cert", client}
