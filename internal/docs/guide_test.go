@@ -33,26 +33,28 @@ var (
 	whitespace = regexp.MustCompile(`[ \t\r]+\n`)
 )
 
-// folders have the guides that are pasted.
-var folders = []string{"internal/docs", "internal/deploy"}
+// elsewhere are the guides that other tests follow.
+var elsewhere = map[string]string{"README.md": "internal/e2e/system/story_test.go"}
 
-// guides returns the paths of the guides, relative to the root of the repository.
+// guides returns the paths of all guides, relative to the root of the repository, in order.
 func guides() (paths []string, err error) {
 	root := rig.ModuleRoot()
-	for _, folder := range folders {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry os.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".md") {
-				return err
-			}
-			below, err := filepath.Rel(root, path)
-			paths = append(paths, filepath.ToSlash(below))
+	err = filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
-		})
-		if err != nil {
-			return nil, err
+		case entry.IsDir() && (entry.Name() == "node_modules" || strings.HasPrefix(entry.Name(), ".")) && path != root:
+			return filepath.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(path, ".md"):
+			return nil
 		}
-	}
-	return paths, nil
+		below, err := filepath.Rel(root, path)
+		if below = filepath.ToSlash(below); elsewhere[below] == "" {
+			paths = append(paths, below)
+		}
+		return err
+	})
+	return paths, err
 }
 
 // readSteps returns the steps of a guide in their order.

@@ -43,7 +43,7 @@ func newReader(t *testing.T) *reader {
 // The commands of guides do what the guides show, pasted in their order into a shell in
 // an empty directory. Those that cannot be run here are marked with the reason.
 func TestGuidesCanBePasted(t *testing.T) {
-	for _, program := range []string{"bash", "curl", "openssl", "python3", "nginx", "redis-server"} {
+	for _, program := range []string{"bash", "curl", "jq", "openssl", "python3", "nginx", "redis-server"} {
 		testenv.Program(t, program)
 	}
 	paths, err := guides()

@@ -6,7 +6,7 @@
 #   install-deps.sh rabbitmq   the RabbitMQ server, for the tests
 #   install-deps.sh node       Node.js and npm, for the tests against graphql-js
 #   install-deps.sh browser    Chromium, for the tests of the pages
-#   install-deps.sh guides     curl, openssl, Python and nginx, for the test that pastes guides
+#   install-deps.sh guides     curl, jq, openssl, Python and nginx, for the test that pastes guides
 #   install-deps.sh units      systemd-analyze, for the test of the units
 #   install-deps.sh compiler   a C compiler, for the race detector
 set -euo pipefail
@@ -57,7 +57,7 @@ have_node() {
 
 have_browser() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null; }
 
-have_guides() { command -v curl >/dev/null && command -v openssl >/dev/null && command -v python3 >/dev/null && PATH=$PATH:/usr/sbin command -v nginx >/dev/null; }
+have_guides() { command -v curl >/dev/null && command -v jq >/dev/null && command -v openssl >/dev/null && command -v python3 >/dev/null && PATH=$PATH:/usr/sbin command -v nginx >/dev/null; }
 
 have_units() { command -v systemd-analyze >/dev/null; }
 
@@ -122,7 +122,7 @@ for what in "$@"; do
 		;;
 	guides)
 		# The service that the nginx package starts is not used.
-		need guides "curl, openssl, Python or nginx, for the test that pastes guides," curl openssl python3 nginx-light
+		need guides "curl, jq, openssl, Python or nginx, for the test that pastes guides," curl jq openssl python3 nginx-light
 		;;
 	units)
 		# Nothing of systemd is started.
