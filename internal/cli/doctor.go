@@ -65,7 +65,9 @@ func (s *session) examine(cmd *cobra.Command, t *shell.Target, bundle string) er
 	}
 	d := doctor.Doctor{Config: cfg, Now: time.Now, Gateway: t.Gateway}
 	if d.Gateway == "" && t.Server == "" {
-		d.Gateway = shell.URLOf(cfg.Gateway.Listen, false)
+		own := ownTransport(nil)
+		defer own.CloseIdleConnections()
+		d.Gateway, d.ToGateway = trafficURL(cfg), own
 	}
 	admin := *t
 	admin.Gateway = "" // both are looked at

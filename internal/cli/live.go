@@ -49,15 +49,34 @@ func probedURL(cfg *config.Config) string {
 		return shell.URLOf(cfg.Admin.Listen, cfg.Admin.TLS.On())
 	case t.Listen != "":
 		return shell.URLOf(t.Listen, t.TLS.On())
-	case cfg.Gateway.Listen != "":
-		return shell.URLOf(cfg.Gateway.Listen, false)
 	}
-	return shell.URLOf(cfg.Gateway.TLS.Listen, true)
+	return trafficURL(cfg)
 }
 
-// answers calls a server with the client certificate, which may be nil. The server's
-// certificate is not looked at, because it names the server as others call it. One that
-// refuses the client's certificate, or the lack of it, lives.
+// trafficURL returns where the gateway of this machine takes calls, "" if nowhere.
+func trafficURL(cfg *config.Config) string {
+	switch g := &cfg.Gateway; {
+	case g.Listen != "":
+		return shell.URLOf(g.Listen, false)
+	case g.TLS.Listen != "":
+		return shell.URLOf(g.TLS.Listen, true)
+	}
+	return ""
+}
+
+// ownTransport calls a server of this machine with the client certificate, which may be nil.
+// The server's certificate is not looked at, because it names the server as others call it:
+// no secret may be sent this way.
+func ownTransport(own *tls.Certificate) *http.Transport {
+	conf := &tls.Config{InsecureSkipVerify: true}
+	if own != nil {
+		conf.Certificates = []tls.Certificate{*own}
+	}
+	return &http.Transport{DisableKeepAlives: true, TLSClientConfig: conf}
+}
+
+// answers calls a server with the client certificate, which may be nil. One that refuses the
+// client's certificate, or the lack of it, lives.
 func answers(ctx context.Context, url string, own *tls.Certificate) error {
 	ctx, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
@@ -65,11 +84,7 @@ func answers(ctx context.Context, url string, own *tls.Certificate) error {
 	if err != nil {
 		return err
 	}
-	conf := &tls.Config{InsecureSkipVerify: true}
-	if own != nil {
-		conf.Certificates = []tls.Certificate{*own}
-	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: conf}}
+	client := http.Client{Transport: ownTransport(own)}
 	resp, err := client.Do(req)
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" && req.URL.Path == livePath {
 		return nil

@@ -99,3 +99,11 @@ func TestWhereTheServerOfThisMachineIs(t *testing.T) {
 		}
 	}
 }
+
+func TestAGatewayWithoutListenersTakesNoCalls(t *testing.T) {
+	cfg := config.Default()
+	cfg.Gateway.Listen = ""
+	if got := trafficURL(cfg); got != "" {
+		t.Errorf("%s", got)
+	}
+}

@@ -79,27 +79,36 @@ func (s *session) top(cmd *cobra.Command, w *topped) error {
 // firstSample finds the server with the metrics: without an admin in its process, a
 // gateway has its own.
 func firstSample(ctx context.Context, cfg *config.Config, given string, trust shell.Trust) (c *shell.Client, first *topview.Sample, err error) {
-	type place struct {
-		url string
-		tls *config.ListenerTLS
+	if given != "" {
+		return sampleAt(ctx, cfg, given, trust)
 	}
-	places := []place{{given, new(config.ListenerTLS)}}
-	if given == "" {
-		t, a := &cfg.Telemetry.TLS, &cfg.Admin.TLS
-		places = []place{{shell.URLOf(cfg.Telemetry.Listen, t.On()), t}, {shell.URLOf(cfg.Admin.Listen, a.On()), a}}
+	t, a := &cfg.Telemetry, &cfg.Admin
+	ofGateway, ofAdmin := trust, trust
+	ofGateway.OfThisMachine(&t.TLS)
+	ofAdmin.OfThisMachine(&a.TLS)
+	c, first, err = sampleAt(ctx, cfg, shell.URLOf(t.Listen, t.TLS.On()), ofGateway)
+	if err == nil {
+		return c, first, nil
 	}
-	for _, place := range places {
-		if c, err = shell.NewAdmin(place.url, cfg.Telemetry.Token.Reveal()); err != nil {
-			return nil, nil, shell.InFlag("--metrics", err)
-		}
-		trust := trust
-		trust.OfThisMachine(place.tls)
-		if err := c.Trust(trust); err != nil {
-			return nil, nil, err
-		}
-		if first, err = sample(ctx, c); err == nil {
-			break
-		}
+	c, first, again := sampleAt(ctx, cfg, shell.URLOf(a.Listen, a.TLS.On()), ofAdmin)
+	if again != nil {
+		return nil, nil, shell.Exit(shell.ExitUnreachable, fmt.Sprintf("%v; %v", err, again))
+	}
+	return c, first, nil
+}
+
+// sampleAt scrapes the metrics of the gateway at url.
+func sampleAt(ctx context.Context, cfg *config.Config, url string, trust shell.Trust) (*shell.Client, *topview.Sample, error) {
+	c, err := shell.NewAdmin(url, cfg.Telemetry.Token.Reveal())
+	if err != nil {
+		return nil, nil, shell.InFlag("--metrics", err)
+	}
+	if err := c.Trust(trust); err != nil {
+		return nil, nil, err
+	}
+	first, err := sample(ctx, c)
+	if err == nil && !first.Gateway {
+		err = shell.Exit(shell.ExitUnreachable, url+" has no metrics of a gateway; name one with --metrics, or run this on its machine")
 	}
 	return c, first, err
 }

@@ -95,7 +95,7 @@ func indented(text []byte) []byte {
 // ofGateway requests the gateway's health, and the metrics of either server.
 func (d *Doctor) ofGateway(ctx context.Context) (all []Note) {
 	if d.Gateway != "" {
-		if text, err := d.read(ctx, nil, d.Gateway+"/hello"); err == nil {
+		if text, err := d.read(ctx, d.ToGateway, d.Gateway+"/hello"); err == nil {
 			all = append(all, Note{"gateway/hello.json", indented(redact.ForOthers(text))})
 		}
 	}

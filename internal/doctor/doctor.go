@@ -46,12 +46,13 @@ type Admin interface {
 
 // A Doctor checks one machine and the servers in its configuration.
 type Doctor struct {
-	Config  *config.Config    // required
-	Admin   Admin             // nil: none
-	ToAdmin http.RoundTripper // for requests to the admin; nil: Go's own
-	Gateway string            // URL of the gateway; "": none
-	Within  bool              // it runs in one of the servers, whose ports are taken by itself
-	Now     func() time.Time
+	Config    *config.Config    // required
+	Admin     Admin             // nil: none
+	ToAdmin   http.RoundTripper // for requests to the admin; nil: Go's own
+	Gateway   string            // URL of the gateway; "": none
+	ToGateway http.RoundTripper // for requests to the gateway; nil: Go's own
+	Within    bool              // it runs in one of the servers, whose ports are taken by itself
+	Now       func() time.Time
 
 	found   []Finding
 	answers map[string]bool // servers that respond

@@ -132,6 +132,27 @@ func TestServersAreLookedAt(t *testing.T) {
 	}
 }
 
+func TestAGatewayWithTLSAloneIsLookedAt(t *testing.T) {
+	for auth, want := range map[tls.ClientAuthType][]string{
+		tls.NoClientCert:         {" answers\n", "ok gateway: keys"},
+		tls.RequireAnyClientCert: {" answers, and requires a client certificate\n"},
+	} {
+		gateway := newServer(t, map[string]string{"/hello": `{"details":{"keys":{"status":"pass"}}}`})
+		encrypted := httptest.NewUnstartedServer(gateway.Config.Handler)
+		encrypted.TLS = &tls.Config{ClientAuth: auth}
+		encrypted.StartTLS()
+		t.Cleanup(encrypted.Close)
+		d := newDoctor(t)
+		d.Gateway, d.ToGateway = encrypted.URL, encrypted.Client().Transport
+		d.Config.Gateway.TLS.Listen = encrypted.Listener.Addr().String()
+		want[0] = "ok gateway: " + encrypted.URL + want[0]
+		d.wants(t, want...)
+		if Worst(d.found) == Fail {
+			t.Errorf("%v", d.found)
+		}
+	}
+}
+
 func certificate(t *testing.T, until time.Time) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

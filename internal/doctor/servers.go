@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -333,7 +334,12 @@ func (d *Doctor) gateway(ctx context.Context) {
 	if d.Gateway == "" {
 		return
 	}
-	resp, ahead, err := d.get(ctx, nil, d.Gateway+"/hello")
+	resp, ahead, err := d.get(ctx, d.ToGateway, d.Gateway+"/hello")
+	if refused, ok := errors.AsType[*net.OpError](err); ok && refused.Op == "remote error" { // gateway.tls.client_ca
+		d.answers["gateway"] = true
+		d.add(OK, "gateway", d.Gateway+" answers, and requires a client certificate", "")
+		return
+	}
 	switch {
 	case err != nil:
 		d.add(Warn, "gateway", d.Gateway+" cannot be reached: "+cause(bare(err)).Error(), "start it (sluice up, or sluice gateway), if one is to run here")
@@ -355,8 +361,12 @@ func (d *Doctor) components(ctx context.Context) {
 			Output string `json:"output"`
 		} `json:"details"`
 	}
-	if err := fetch(ctx, d.Gateway+"/hello", &view); err != nil {
-		d.add(Warn, "gateway", "what it says of itself cannot be read: "+err.Error(), "look at GET "+d.Gateway+"/hello")
+	answer, err := d.read(ctx, d.ToGateway, d.Gateway+"/hello")
+	if err == nil {
+		err = json.Unmarshal(answer, &view)
+	}
+	if err != nil {
+		d.add(Warn, "gateway", "what it says of itself cannot be read: "+bare(err).Error(), "look at GET "+d.Gateway+"/hello")
 		return
 	}
 	d.add(OK, "gateway", d.Gateway+" answers", "")

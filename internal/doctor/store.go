@@ -3,12 +3,9 @@ package doctor
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"net"
-	"net/http"
 	"slices"
 	"time"
 
@@ -65,22 +62,6 @@ func clockOf(ctx context.Context, t config.ValkeyTarget, now func() time.Time) (
 		return 0, errors.New("unexpected response to TIME")
 	}
 	return time.Unix(at[0], at[1]*1000).Sub(began), nil
-}
-
-// fetch decodes the JSON response of a server.
-func fetch(ctx context.Context, from string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return bare(err)
-	}
-	defer resp.Body.Close()
-	return json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(into)
 }
 
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -68,17 +68,17 @@ func (t Trust) Absolute() (Trust, error) {
 	return t, nil
 }
 
-// OfThisMachine trusts the certificate of a listener of this machine, which is called by
-// another name than those in it.
+// OfThisMachine expects the certificate of a listener of this machine, which is called by
+// another name than those in it, and trusts it unless authorities were given.
 func (t *Trust) OfThisMachine(conf *config.ListenerTLS) {
-	if !conf.On() || t.CA != "" {
+	if !conf.On() {
 		return
 	}
 	c, err := certs.Pair{Cert: conf.Cert, Key: conf.Key}.Read()
 	if err != nil {
 		return // the call says that it is not trusted
 	}
-	t.CA = conf.Cert
+	t.CA = cmp.Or(t.CA, conf.Cert)
 	if names := c.Names(); len(names) > 0 {
 		t.name = names[0]
 	}

@@ -16,8 +16,9 @@ import (
 
 // A Sample is one scrape of a gateway's metrics.
 type Sample struct {
-	At   time.Time
-	apis map[string]*counts
+	At      time.Time
+	Gateway bool // whether the server has metrics of a gateway
+	apis    map[string]*counts
 }
 
 // counts are those of one API.
@@ -58,6 +59,7 @@ func (s *Sample) line(line string) error {
 	if err != nil {
 		return err
 	}
+	s.Gateway = s.Gateway || name == "sluice_client_connections"
 	value, err := strconv.ParseFloat(strings.Fields(rest + " ?")[0], 64)
 	if err != nil {
 		return fmt.Errorf("%s has no number", name)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/e2e/rig"
 	"github.com/sluicegate/sluice/internal/testenv"
+	"github.com/valyala/fasthttp"
 )
 
 func TestDoctorFindsWhatFails(t *testing.T) {
@@ -48,6 +49,8 @@ func TestTopShowsWhatHappensNow(t *testing.T) {
 	}
 	s.CLI("top", "--once", "--every", "1ms").Wants(t, 2, "--every")
 	s.CLI("top", "--once", "--metrics", "http://"+rig.FreeAddress(t)).Wants(t, 7, "cannot be reached")
+	admin := "http://" + testenv.Origin(t, func(ctx *fasthttp.RequestCtx) { ctx.SetBodyString("sluice_admin_bundle_waiting 0\n") })
+	s.CLI("top", "--once", "--metrics", admin).Wants(t, 7, admin+" has no metrics of a gateway")
 }
 
 func TestObjectsAreListedShownAndDeleted(t *testing.T) {
