@@ -3,6 +3,7 @@ package app
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -173,6 +174,31 @@ func TestTheDashboardUsesMetricsThatExist(t *testing.T) {
 	}
 	if len(ids) < 20 {
 		t.Errorf("only %d panels", len(ids))
+	}
+}
+
+// mentionForm finds metrics in guides: a name, its beginning, or alternatives of grep.
+var mentionForm = regexp.MustCompile(`\bsluice_(\w*)(?:\(([\w|]+)\)(\w*))?`)
+
+func TestTheManualNamesMetricsThatExist(t *testing.T) {
+	k, seen := knownMetrics(t), 0
+	for _, page := range []string{"alerts.md", "monitoring.md"} {
+		text, err := os.ReadFile("../docs/operations/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mentionForm.FindAllStringSubmatch(string(text), -1) {
+			for one := range strings.SplitSeq(m[2], "|") {
+				seen++
+				begins := func(name string) bool { return strings.HasPrefix(name, "sluice_"+m[1]+one+m[3]) }
+				if !slices.ContainsFunc(slices.Collect(maps.Keys(k)), begins) {
+					t.Errorf("%s: there is no metric %s", page, m[0])
+				}
+			}
+		}
+	}
+	if seen < 30 {
+		t.Errorf("only %d metrics were found", seen)
 	}
 }
 

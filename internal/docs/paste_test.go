@@ -51,7 +51,7 @@ func TestGuidesCanBePasted(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := newReader(t)
-	pasted, marked := 0, 0
+	followed, pasted, marked := 0, 0, 0
 	for _, path := range paths {
 		steps, err := readSteps(path)
 		if err != nil {
@@ -69,10 +69,11 @@ func TestGuidesCanBePasted(t *testing.T) {
 			run = append(run, s)
 		}
 		if len(run) > 0 {
+			followed++
 			t.Run(path, func(t *testing.T) { all.paste(t, path, run) })
 		}
 	}
-	t.Logf("%d lines of %d guides were pasted, %d lines are marked as not to be run here", pasted, len(paths), marked)
+	t.Logf("%d lines of %d guides were pasted, %d lines are marked as not to be run here; %d guides have no commands to run", pasted, followed, marked, len(paths)-followed)
 }
 
 var (
