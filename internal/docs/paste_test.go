@@ -105,11 +105,11 @@ func (r *reader) here(t *testing.T, ports map[string]string, text string) string
 }
 
 // pasteWithin bounds the commands of one guide.
-const pasteWithin = 2 * time.Minute
+const pasteWithin = 4 * time.Minute
 
 // paste runs the steps in one shell.
 func (r *reader) paste(t *testing.T, path string, steps []step) {
-	dir := t.TempDir()
+	dir := rig.DataDir(t) // not t.TempDir, which the user of a private PostgreSQL cannot enter
 	ports := make(map[string]string)
 	for _, s := range steps { // finds the guide's own ports, which may stand alone earlier
 		r.here(t, ports, s.commands)
@@ -119,6 +119,7 @@ func (r *reader) paste(t *testing.T, path string, steps []step) {
 			t.Fatal(err)
 		}
 	}
+	must(os.Mkdir(dir, 0o711))
 	must(os.Symlink(rig.Binary(t), filepath.Join(dir, "sluice")))
 	must(os.Mkdir(filepath.Join(dir, ".paste"), 0o700))
 	must(os.WriteFile(filepath.Join(dir, ".paste", "sudo"), []byte("#!/bin/sh\nexec \"$@\"\n"), 0o700)) // files of this installation are the test's
