@@ -192,7 +192,7 @@ func New(d Deps) (*Server, error) {
 	if err := s.openUsage(); err != nil {
 		return nil, err
 	}
-	if s.openapi, err = rest.Describe(s.routes(), d.Version, portal.Sources()...); err != nil {
+	if s.openapi, err = rest.Describe(s.routes(), d.Version, sources()...); err != nil {
 		return nil, fmt.Errorf("describing the API: %w", err)
 	}
 	if s.metrics, err = newCallMetrics(d.Metrics); err != nil {

@@ -54,18 +54,27 @@ func (s *Server) apiRoutes() []rest.Route {
 
 // listedAPI is an API in a list.
 type listedAPI struct {
-	ID         string          `json:"api_id"`
-	Name       string          `json:"name"`
-	Version    int64           `json:"version" doc:"for If-Match"`
-	CreatedAt  time.Time       `json:"created_at"`
-	UpdatedAt  time.Time       `json:"updated_at"`
+	// Id of the API.
+	ID string `json:"api_id"`
+	// Name of the API.
+	Name string `json:"name"`
+	// Version of the object, for If-Match; it grows with each change.
+	Version int64 `json:"version"`
+	// Time at which the API was created.
+	CreatedAt time.Time `json:"created_at"`
+	// Time of the last change.
+	UpdatedAt time.Time `json:"updated_at"`
+	// Definition of the API, as GET /api/apis/{id} answers it; secrets are masked for users below
+	// editor.
 	Definition json.RawMessage `json:"api_definition"`
 }
 
 // apiList is one page of APIs.
 type apiList struct {
-	APIs  []listedAPI `json:"apis"`
-	Pages int64       `json:"pages"`
+	// APIs of the page; empty beyond the last page.
+	APIs []listedAPI `json:"apis"`
+	// Number of pages that the search has.
+	Pages int64 `json:"pages"`
 }
 
 func (s *Server) listAPIs(ctx context.Context, c *rest.Call) (any, error) {

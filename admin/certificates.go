@@ -44,11 +44,14 @@ func (s *Server) certificateRoutes() []rest.Route {
 
 // certificateUpload is the body of a call that adds a certificate.
 type certificateUpload struct {
-	PEM string `json:"pem" doc:"certificate, those that lead to its authority, and perhaps its private key"`
+	// Certificate in PEM form, followed by those that lead to its authority and, if gateways are to
+	// show it, its private key.
+	PEM string `json:"pem"`
 }
 
 // certificateList is every certificate of an organisation.
 type certificateList struct {
+	// All certificates of the organisation, without their private keys.
 	Certificates []certs.Info `json:"certificates"`
 }
 

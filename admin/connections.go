@@ -35,8 +35,10 @@ func (s *Server) connectionRoutes() []rest.Route {
 
 // gatewayAnswer is the answer of a gateway.
 type gatewayAnswer struct {
-	Question string          `json:"question" doc:"its name"`
-	Answer   json.RawMessage `json:"answer" doc:"what the question asks for"`
+	// Name of the question, from the header X-Sluice-Asked.
+	Question string `json:"question"`
+	// What the question asks for, in the form that belongs to it.
+	Answer json.RawMessage `json:"answer"`
 }
 
 // takeAnswer passes the answer of a gateway on to the admin that asks.
@@ -57,8 +59,10 @@ func (s *Server) takeAnswer(ctx context.Context, c *rest.Call) (any, error) {
 // connectionList is one page of connections.
 type connectionList struct {
 	connections.Page
-	Gateways []string `json:"gateways" doc:"that have answered"`
-	Silent   []string `json:"silent" doc:"gateways that did not answer in time: their connections are missing"`
+	// Names of the gateways that answered.
+	Gateways []string `json:"gateways"`
+	// Names of the gateways that did not answer in time: their connections are missing.
+	Silent []string `json:"silent"`
 }
 
 var noConnection = rest.NotFound("No gateway has an open connection with this id")

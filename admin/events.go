@@ -22,18 +22,30 @@ func (s *Server) eventRoutes() []rest.Route {
 
 // handlerList are the handlers of events, by API and event.
 type handlerList struct {
+	// Handlers of all APIs of the organisation, by name of the API and event.
 	Handlers []handlerRow `json:"handlers"`
 }
 
 // handlerRow is one handler of one event of an API.
 type handlerRow struct {
-	API      string `json:"api_id"`
-	Name     string `json:"api_name"`
-	Event    string `json:"event"`
-	Handler  string `json:"handler" enum:"eh_log_handler,eh_web_hook_handler"`
-	Target   string `json:"target" doc:"host of a webhook, or the text in front of a line of the log"`
-	Cooldown int64  `json:"event_timeout" doc:"seconds in which the same message is not sent again"`
-	Disabled bool   `json:"disabled"`
+	// Id of the API that has the handler.
+	API string `json:"api_id"`
+	// Name of the API that has the handler.
+	Name string `json:"api_name"`
+	// Event that the handler is for.
+	// Example: "QuotaExceeded"
+	Event string `json:"event"`
+	// Kind of the handler: eh_log_handler writes a line to the log, eh_web_hook_handler calls a
+	// webhook.
+	Handler string `json:"handler" enum:"eh_log_handler,eh_web_hook_handler"`
+	// Scheme and host of a webhook, or the text in front of a line of the log. The path of a webhook
+	// is never shown.
+	// Example: "https://hooks.example"
+	Target string `json:"target"`
+	// Seconds in which the same message is not sent again; 0: it is always sent.
+	Cooldown int64 `json:"event_timeout"`
+	// Whether the handler is switched off in the definition.
+	Disabled bool `json:"disabled"`
 }
 
 // A handlerMemo keeps the lists of handlers of one revision, by organisation: finding them

@@ -53,21 +53,34 @@ const silentAfter = 2 * time.Minute
 
 // gatewayStatus is the status that a gateway reported last.
 type gatewayStatus struct {
-	Name     string    `json:"name"`
-	Group    string    `json:"group"`
-	Version  string    `json:"version"`
-	Revision string    `json:"revision" doc:"that it serves"`
-	Error    string    `json:"error" doc:"why it does not serve the newest as written"`
-	IP       string    `json:"ip"`
-	Tags     []string  `json:"tags" doc:"of the gateway, which serves the APIs without tags and those with one of these"`
-	SeenAt   time.Time `json:"seen_at"`
-	UpToDate bool      `json:"up_to_date"`
+	// Name of the gateway (setting gateway.name).
+	Name string `json:"name"`
+	// Group of the gateway (setting gateway.group); a reload of a group reaches all its gateways.
+	Group string `json:"group"`
+	// Version of the gateway's program.
+	Version string `json:"version"`
+	// Revision of the configuration that the gateway serves; empty: none yet.
+	Revision string `json:"revision"`
+	// Reason for which the gateway does not serve the newest revision as it is written; empty: it
+	// does.
+	Error string `json:"error"`
+	// IP address that the gateway calls from.
+	IP string `json:"ip"`
+	// Tags of the gateway, which serves the APIs without tags and those with one of these.
+	Tags []string `json:"tags"`
+	// Time of the gateway's last report.
+	SeenAt time.Time `json:"seen_at"`
+	// Whether the gateway reported in the last two minutes that it serves the newest revision without
+	// an error.
+	UpToDate bool `json:"up_to_date"`
 }
 
 // gatewayList holds the gateways that reported within a day.
 type gatewayList struct {
+	// Gateways of all organisations that reported within a day.
 	Gateways []gatewayStatus `json:"gateways"`
-	Revision string          `json:"revision" doc:"that they should serve"`
+	// Revision of the configuration that gateways should serve.
+	Revision string `json:"revision"`
 }
 
 func (s *Server) listGateways(ctx context.Context, _ *rest.Call) (any, error) {
@@ -173,8 +186,10 @@ func (n *names) add(name string) bool {
 
 // foundRefusal is the record of a refused request.
 type foundRefusal struct {
-	ID      string          `json:"id" doc:"of the request"`
-	Refusal json.RawMessage `json:"refusal" doc:"as POST /api/explain returns it"`
+	// X-Request-Id of the request that was asked for.
+	ID string `json:"id"`
+	// Record of the request, as POST /api/explain answers it.
+	Refusal json.RawMessage `json:"refusal"`
 }
 
 // takeRefusal passes the record of a refused request on to the user who asked for it.

@@ -27,14 +27,17 @@ func (s *Server) graphQLUseRoutes() []rest.Route {
 // operationsUse is how often the operations of an API ran.
 type operationsUse struct {
 	usage.CountedBy
-	Operations []usage.OperationUse `json:"operations" nullable:"false" doc:"those that ran most first"`
+	// Operations by kind and name, those first that ran most.
+	Operations []usage.OperationUse `json:"operations" nullable:"false"`
 }
 
 // fieldsUse is which fields of an API were read.
 type fieldsUse struct {
 	usage.CountedBy
-	Fields []usage.FieldUse `json:"fields" nullable:"false" doc:"by type and name, at most 2000"`
-	Total  int              `json:"total" doc:"fields that were read; if more than are listed, ask by type"`
+	// Fields that were read, by type and name; at most 2000.
+	Fields []usage.FieldUse `json:"fields" nullable:"false"`
+	// Number of the fields that were read; if more than are listed, ask with the parameter type.
+	Total int `json:"total"`
 }
 
 func (s *Server) operationsUsed(ctx context.Context, c *rest.Call) (any, error) {

@@ -29,19 +29,29 @@ func (s *Server) historyRoutes() []rest.Route {
 
 // objectHistory is one page of the changes of an object, newest first.
 type objectHistory struct {
+	// Changes of the page, newest first.
 	Changes []objectChange `json:"changes" nullable:"false"`
-	Pages   int64          `json:"pages"`
+	// Number of pages.
+	Pages int64 `json:"pages"`
 }
 
 // objectChange is what one revision did to an object.
 type objectChange struct {
-	Revision int64         `json:"revision"`
-	Action   string        `json:"action" enum:"created,updated,deleted"`
-	Author   string        `json:"author"`
-	Source   string        `json:"source" enum:"api,gateway,seed,rollback"`
-	Reason   string        `json:"reason"`
-	At       time.Time     `json:"at"`
-	Members  []diff.Member `json:"members" nullable:"false" doc:"that were changed; empty when the object was created or deleted"`
+	// Revision that made the change.
+	Revision int64 `json:"revision"`
+	// What the revision did to the object.
+	Action string `json:"action" enum:"created,updated,deleted"`
+	// E-mail address of the user, or name of the gateway or system task, that made the change.
+	Author string `json:"author"`
+	// How the change came in: a call of a user, a gateway, the demo, a rollback or a schema that was
+	// fetched.
+	Source string `json:"source" enum:"api,gateway,seed,rollback,sync"`
+	// Reason that the author gave; empty: none.
+	Reason string `json:"reason"`
+	// Time of the change.
+	At time.Time `json:"at"`
+	// Members that were changed; empty when the object was created or deleted.
+	Members []diff.Member `json:"members" nullable:"false"`
 }
 
 func (s *Server) historyOf(kind string) rest.Handler {

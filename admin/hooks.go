@@ -46,20 +46,32 @@ func (s *Server) hookRoutes() []rest.Route {
 
 // hookBody is a webhook as calls have it.
 type hookBody struct {
-	ID           string            `json:"id,omitempty" doc:"what handlers name in handler_meta.id; chosen by the server if it is left out"`
-	Name         string            `json:"name" doc:"at most 1024 bytes"`
-	Method       string            `json:"method,omitempty" enum:"GET,POST,PUT,PATCH,DELETE" doc:"default: GET"`
-	Target       string            `json:"target_path" doc:"http or https address; viewers see its host"`
-	TemplateFile string            `json:"template_path,omitempty" doc:"name of a file in the folder events.templates of the gateways"`
-	Template     string            `json:"template,omitempty" doc:"template in place of a file, at most 65536 bytes"`
-	Headers      map[string]string `json:"header_map,omitempty" doc:"at most 50; may refer to secrets, such as {secret:NAME}"`
-	Cooldown     int64             `json:"event_timeout,omitempty" doc:"seconds in which the same message is not sent again, at most 86400; 0: always sent"`
+	// Id that handlers name in handler_meta.id. Default: the server makes one.
+	ID string `json:"id,omitempty"`
+	// Name for people, at most 1024 bytes.
+	Name string `json:"name"`
+	// Method of the call. Default: GET.
+	Method string `json:"method,omitempty" enum:"GET,POST,PUT,PATCH,DELETE"`
+	// URL that is called, http or https; viewers see its host only.
+	// Example: "https://hooks.example/quota"
+	Target string `json:"target_path"`
+	// Name of a file in the folder events.templates of the gateways, which the body is made of.
+	TemplateFile string `json:"template_path,omitempty"`
+	// Template of the body in place of a file, at most 65536 bytes.
+	Template string `json:"template,omitempty"`
+	// Header fields of the call, at most 50. Values may refer to secrets, such as {secret:NAME}.
+	// Example: {"Authorization": "Bearer {secret:hooks}"}
+	Headers map[string]string `json:"header_map,omitempty"`
+	// Seconds in which the same message is not sent again, at most 86400; 0: it is always sent.
+	Cooldown int64 `json:"event_timeout,omitempty"`
 }
 
 // hookList is one page of webhooks.
 type hookList struct {
+	// Webhooks of the page.
 	Hooks []hookBody `json:"hooks" nullable:"false"`
-	Pages int64      `json:"pages"`
+	// Number of pages.
+	Pages int64 `json:"pages"`
 }
 
 func (s *Server) listHooks(ctx context.Context, c *rest.Call) (any, error) {

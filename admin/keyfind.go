@@ -97,14 +97,18 @@ func (s *Server) identities(ctx context.Context, c *rest.Call, id string) ([]str
 
 // keyNamed names a key in a body.
 type keyNamed struct {
-	Key string `json:"key" doc:"the key itself, its hash or its custom id"`
+	// The key itself, its hash or its custom id. It is neither stored nor logged.
+	Key string `json:"key"`
 }
 
 // keyFound is the key that a body named.
 type keyFound struct {
-	Hash   string `json:"key_hash" doc:"the first one, if the key was rotated"`
-	Alias  string `json:"alias"`
-	Active bool   `json:"active" doc:"not switched off; it may have expired"`
+	// Hash of the key; of a key that was rotated that of the first one.
+	Hash string `json:"key_hash"`
+	// Alias of the key; empty: it has none.
+	Alias string `json:"alias"`
+	// Whether the key is not switched off; it may have expired nevertheless.
+	Active bool `json:"active"`
 }
 
 // findKey answers which key a body names. What was sent is not logged.

@@ -10,30 +10,41 @@ import (
 
 // keyHashes is the list of keys without their sessions.
 type keyHashes struct {
-	Keys []string `json:"keys" doc:"hashes; the keys themselves are kept nowhere"`
+	// Hashes of the keys; the keys themselves are kept nowhere.
+	Keys []string `json:"keys"`
 }
 
 // keyList is one page of keys.
 type keyList struct {
-	Data  keyHashes `json:"data"`
-	Pages int64     `json:"pages"`
+	// Keys of the page.
+	Data keyHashes `json:"data"`
+	// Number of pages.
+	Pages int64 `json:"pages"`
 }
 
 // keyDetail is a key with its session.
 type keyDetail struct {
-	Model   struct{}    `json:"api_model"`
-	ID      string      `json:"key_id" doc:"the key when it was made with this call, else its hash"`
-	Key     string      `json:"key,omitempty" doc:"shown this once"`
-	Hash    string      `json:"key_hash"`
+	// Always an empty object; clients of other gateways expect it.
+	Model struct{} `json:"api_model"`
+	// The key itself when it was made with this call, else its hash.
+	ID string `json:"key_id"`
+	// The key itself, shown this once; left out by calls that make no key.
+	Key string `json:"key,omitempty"`
+	// Hash of the key, which names it in later calls.
+	Hash string `json:"key_hash"`
+	// Rights, limits and metadata of the key, without passwords and secrets.
 	Session *keySession `json:"data"`
 
-	Warnings []string `json:"warnings,omitempty" doc:"members of the body that are kept and have no effect, each with the place where it is"`
+	// Members of the body that are kept and have no effect, each with the place where it is.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // detailedKeys is one page of keys with their sessions.
 type detailedKeys struct {
-	Keys  []keyDetail `json:"keys"`
-	Pages int64       `json:"pages"`
+	// Keys of the page, without what is left of their quotas.
+	Keys []keyDetail `json:"keys"`
+	// Number of pages.
+	Pages int64 `json:"pages"`
 }
 
 // listKeys lists the hashes of an organisation's keys.
@@ -94,9 +105,13 @@ func (s *Server) keyPage(ctx context.Context, c *rest.Call) ([]store.Key, int64,
 
 // legacyKeys counts keys by their legacy hash.
 type legacyKeys struct {
-	Keys    int64            `json:"keys" doc:"all of them"`
-	ByHash  map[string]int64 `json:"by_hash" doc:"by the name of the hash, such as murmur64"`
-	Allowed []string         `json:"legacy_hashes" doc:"those that this admin looks keys up by: keys.legacy_hashes"`
+	// Number of all keys that have a legacy hash.
+	Keys int64 `json:"keys"`
+	// Number of the keys by the name of their hash.
+	// Example: {"murmur64": 12}
+	ByHash map[string]int64 `json:"by_hash"`
+	// Names of the hashes that this admin looks keys up by (setting keys.legacy_hashes).
+	Allowed []string `json:"legacy_hashes"`
 }
 
 // countLegacyKeys counts the keys that a token with the same legacy hash opens.
@@ -117,12 +132,15 @@ func (s *Server) countLegacyKeys(ctx context.Context, c *rest.Call) (any, error)
 
 // keyLookup asks for the session of a key of any organisation.
 type keyLookup struct {
+	// Hash of the key, of any organisation.
 	Hash string `json:"key_hash"`
 }
 
 // foundKey is a session as gateways need it.
 type foundKey struct {
-	Hash    string              `json:"key_hash"`
+	// Hash of the key, as it was asked for.
+	Hash string `json:"key_hash"`
+	// Rights, limits and metadata of the key, as gateways store them.
 	Session *definition.Session `json:"session"`
 }
 

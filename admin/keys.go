@@ -357,7 +357,10 @@ func (s *Server) updateKey(ctx context.Context, c *rest.Call) (any, error) {
 
 // keyPolicies names the policies that a key is to have.
 type keyPolicies struct {
-	Policy   string   `json:"policy,omitempty" doc:"a single one"`
+	// Id of a single policy; it is added to apply_policies.
+	Policy string `json:"policy,omitempty"`
+	// Ids of all policies that the key is to have; empty: none.
+	// Example: ["free", "reports"]
 	Policies []string `json:"apply_policies,omitempty"`
 }
 

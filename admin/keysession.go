@@ -34,6 +34,7 @@ func cutMember(body []byte, name string) (others, value []byte) {
 // array, and without a password or secret.
 type keySession struct {
 	*definition.Session
+	// Access rights as an array, by id of the API; the same as access_rights.
 	Array []*definition.Access `json:"access_rights_array"`
 }
 

@@ -28,8 +28,10 @@ func (s *Server) openRoutes() []rest.Route {
 
 // auditList is one page of the audit log, newest first.
 type auditList struct {
+	// Entries of the page, newest first.
 	Audit []auditEntry `json:"audit"`
-	Pages int64        `json:"pages"`
+	// Number of pages.
+	Pages int64 `json:"pages"`
 }
 
 func (s *Server) listAudit(ctx context.Context, c *rest.Call) (any, error) {
@@ -47,17 +49,30 @@ func (s *Server) listAudit(ctx context.Context, c *rest.Call) (any, error) {
 
 // An auditEntry is one entry of the audit log.
 type auditEntry struct {
-	ID         int64           `json:"id"`
-	At         time.Time       `json:"at"`
-	Actor      string          `json:"actor"`
-	ActorKind  string          `json:"actor_kind" enum:"user,gateway,developer,system"`
-	IP         string          `json:"ip"`
-	Action     string          `json:"action"`
-	ObjectKind string          `json:"object_kind"`
-	ObjectID   string          `json:"object_id"`
-	Revision   *int64          `json:"revision" doc:"of the configuration, when it changed"`
-	Before     json.RawMessage `json:"before" doc:"secrets are masked"`
-	After      json.RawMessage `json:"after" doc:"secrets are masked"`
+	// Number of the entry; later entries have higher ones.
+	ID int64 `json:"id"`
+	// Time of the change.
+	At time.Time `json:"at"`
+	// Name of the actor: the e-mail address of a user or developer, the id of an OAuth client, or the
+	// name of a gateway or system task.
+	Actor string `json:"actor"`
+	// Kind of the actor.
+	ActorKind string `json:"actor_kind" enum:"user,gateway,developer,system,oauth client"`
+	// IP address of the call; empty for system tasks.
+	IP string `json:"ip"`
+	// What was done, such as created, updated, deleted, signed in or password changed.
+	Action string `json:"action"`
+	// Kind of the object that it was done to.
+	// Example: "api"
+	ObjectKind string `json:"object_kind"`
+	// Id of the object; of a key its hash.
+	ObjectID string `json:"object_id"`
+	// Revision of the configuration that the change made; null: it changed no configuration.
+	Revision *int64 `json:"revision"`
+	// Object before the change, with its secrets masked; null: it was created, or has no form to show.
+	Before json.RawMessage `json:"before"`
+	// Object after the change, with its secrets masked; null: it was deleted, or has no form to show.
+	After json.RawMessage `json:"after"`
 }
 
 // auditEntries returns entries of the audit log as they are shown.
@@ -75,9 +90,13 @@ func auditEntries(rows []store.AuditRow) []auditEntry {
 
 // health is the answer to health checks.
 type health struct {
-	Status  string            `json:"status" enum:"pass,fail"`
-	Version string            `json:"version"`
-	Checks  map[string]string `json:"checks,omitempty" doc:"ok, or what is wrong, by part"`
+	// pass: the process can do its work; fail: it cannot.
+	Status string `json:"status" enum:"pass,fail"`
+	// Version of the program.
+	Version string `json:"version"`
+	// State of each part by its name: ok, or what is wrong. /live checks nothing and leaves it out.
+	// Example: {"bundle": "ok", "database": "ok"}
+	Checks map[string]string `json:"checks,omitempty"`
 }
 
 // getHealth reports that the process is alive. It checks no dependency: a restart would

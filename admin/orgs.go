@@ -45,31 +45,51 @@ func (s *Server) orgRoutes() []rest.Route {
 
 // org is an organisation as REST shows one.
 type org struct {
-	ID        string              `json:"id"`
-	Name      string              `json:"name"`
-	Limits    *definition.Session `json:"limits,omitempty" doc:"that all calls of the organisation share; none: there are no limits"`
-	CreatedAt time.Time           `json:"created_at"`
-	UpdatedAt time.Time           `json:"updated_at"`
+	// Id of the organisation.
+	ID string `json:"id"`
+	// Name of the organisation for people, at most 512 bytes.
+	Name string `json:"name"`
+	// Rate and quota that all calls of the organisation share; left out: there are none. Lists leave
+	// it out.
+	Limits *definition.Session `json:"limits,omitempty"`
+	// Time at which the organisation was created.
+	CreatedAt time.Time `json:"created_at"`
+	// Time of the last change.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // orgList is one page of organisations, without their limits.
 type orgList struct {
-	Data  []org `json:"Data"`
+	// Organisations of the page: all of them for admins of the first organisation and gateways, else
+	// one's own.
+	Data []org `json:"Data"`
+	// Number of pages.
 	Pages int64 `json:"Pages"`
 }
 
 // newOrg is the body of a call that creates an organisation.
 type newOrg struct {
-	ID     string              `json:"id,omitempty" doc:"letters, digits, - _ and .; default: generated"`
-	Name   string              `json:"name"`
+	// Id of the organisation: letters, digits, hyphens, underscores and full stops. Default: the
+	// server makes one.
+	// Example: "acme"
+	ID string `json:"id,omitempty"`
+	// Name of the organisation for people, at most 512 bytes.
+	Name string `json:"name"`
+	// Rate and quota that all calls of the organisation share: rate, per, quota_max,
+	// quota_renewal_rate and is_inactive of a key. Default: no limits.
 	Limits *definition.Session `json:"limits,omitempty"`
-	Admin  *user               `json:"admin,omitempty" doc:"first user; its role is admin"`
+	// First user of the organisation, whose role is admin and whose access key the answer has.
+	// Default: none is made.
+	Admin *user `json:"admin,omitempty"`
 }
 
 // changedOrg is the body of a call that changes an organisation.
 type changedOrg struct {
-	Name   *string         `json:"name,omitempty"`
-	Limits json.RawMessage `json:"limits,omitempty" doc:"as of a key: rate, per, quota_max, quota_renewal_rate, is_inactive; null: none"`
+	// Name of the organisation for people, at most 512 bytes. Default: it stays.
+	Name *string `json:"name,omitempty"`
+	// Rate and quota that all calls of the organisation share: rate, per, quota_max,
+	// quota_renewal_rate and is_inactive of a key; null: none. Default: they stay.
+	Limits json.RawMessage `json:"limits,omitempty"`
 }
 
 // noOrg is the answer about an organisation that is not there, or that the caller may

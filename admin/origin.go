@@ -36,19 +36,30 @@ func (s *Server) originRoutes() []rest.Route {
 
 // memberOrigin says where the value of a member comes from.
 type memberOrigin struct {
-	Path   string        `json:"path" doc:"as it was asked for; empty is the whole object"`
-	Set    bool          `json:"set" doc:"the object has the member"`
-	Change *memberChange `json:"change,omitempty" doc:"the newest that set, changed or removed the member; left out: none of the newest 200 changes of the object did"`
+	// Path of the member, as it was asked for; empty is the whole object.
+	Path string `json:"path"`
+	// Whether the object has the member.
+	Set bool `json:"set"`
+	// Newest change that set, changed or removed the member; left out if none of the newest 200
+	// changes of the object did.
+	Change *memberChange `json:"change,omitempty"`
 }
 
 // memberChange is a change of a member.
 type memberChange struct {
-	Revision int64     `json:"revision,omitempty" doc:"left out for keys, which are changed without one"`
-	Action   string    `json:"action" enum:"created,updated,deleted" doc:"what became of the member"`
-	Author   string    `json:"author"`
-	Source   string    `json:"source,omitempty" doc:"of the revision: api, gateway, seed or rollback"`
-	Reason   string    `json:"reason"`
-	At       time.Time `json:"at"`
+	// Revision that made the change; left out for keys, which are changed without one.
+	Revision int64 `json:"revision,omitempty"`
+	// What became of the member.
+	Action string `json:"action" enum:"created,updated,deleted"`
+	// Name of the actor that made the change: the e-mail address of a user, or the name of a gateway
+	// or system task.
+	Author string `json:"author"`
+	// How the revision came in: api, gateway, seed, rollback or sync; left out for keys.
+	Source string `json:"source,omitempty"`
+	// Reason that the author gave; empty: none.
+	Reason string `json:"reason"`
+	// Time of the change.
+	At time.Time `json:"at"`
 }
 
 // memberPath returns the names that the parameter path consists of.

@@ -71,8 +71,11 @@ func (s *Server) playgroundRoutes() []rest.Route {
 
 // probeBody is an address to be probed.
 type probeBody struct {
-	URL     string            `json:"url" doc:"http or https"`
-	Headers map[string]string `json:"headers,omitempty" doc:"sent with each call, such as the credential of an upstream"`
+	// Address to be probed, http or https.
+	// Example: "https://countries.internal/graphql"
+	URL string `json:"url"`
+	// Header fields that are sent with each call, such as the credential of an upstream.
+	Headers map[string]string `json:"headers,omitempty"`
 }
 
 func (s *Server) probe(ctx context.Context, c *rest.Call) (any, error) {
@@ -89,52 +92,79 @@ func (s *Server) probe(ctx context.Context, c *rest.Call) (any, error) {
 
 // playBody is a call of the playground.
 type playBody struct {
-	As    playAs `json:"as" doc:"who calls; default: oneself, with the credentials in headers"`
-	Count bool   `json:"count,omitempty" doc:"whether the call is counted under rates, quotas and usage"`
+	// Caller of the call. Default: the user, with the credentials in headers.
+	As playAs `json:"as"`
+	// Whether the call is counted under rates, quotas and usage.
+	Count bool `json:"count,omitempty"`
 	AskedCall
 }
 
 // An AskedCall is a call to an API that an operator or a developer asks for, but for who
 // calls.
 type AskedCall struct {
-	Method  string            `json:"method,omitempty" doc:"default POST for a call with a body, else GET"`
-	Path    string            `json:"path,omitempty" doc:"below the listen path, with the query; default /"`
+	// Method of the call. Default: POST with a body, else GET.
+	Method string `json:"method,omitempty"`
+	// Path below the listen path of the API, with the query. Default: /.
+	// Example: "/orders?limit=1"
+	Path string `json:"path,omitempty"`
+	// Header fields of the call.
+	// Example: {"Content-Type": "application/json"}
 	Headers map[string]string `json:"headers,omitempty"`
-	Body    string            `json:"body,omitempty" doc:"at most 1 MiB"`
-	Stream  bool              `json:"stream,omitempty" doc:"for a subscription: the answer is a text/event-stream of open (this answer without a body), next (a result), and at the end error, complete or closed (with a reason), unless the call is refused"`
+	// Body of the call as text, at most 1 MiB.
+	Body string `json:"body,omitempty"`
+	// Whether the call is a subscription: the answer is a text/event-stream of open (this answer
+	// without a body), next (a result), and at the end error, complete or closed (with a reason),
+	// unless the call is refused.
+	Stream bool `json:"stream,omitempty"`
 }
 
 // playAs names the caller of a call of the playground. One member is set at most.
 type playAs struct {
-	Me      bool   `json:"me,omitempty"`
-	KeyHash string `json:"key_hash,omitempty" doc:"of the key that calls"`
-	Policy  string `json:"policy,omitempty" doc:"id of the policy that calls, as a key with it alone would"`
+	// Whether the user calls, with the credentials in headers.
+	Me bool `json:"me,omitempty"`
+	// Hash of the key that calls.
+	KeyHash string `json:"key_hash,omitempty"`
+	// Id of the policy that calls, as a key with it alone would.
+	Policy string `json:"policy,omitempty"`
 }
 
 // PlayedHeader is one header line of an answer.
 type PlayedHeader struct {
-	Name  string `json:"name"`
+	// Name of the header field.
+	Name string `json:"name"`
+	// Value of the header field; a field with several values has a line for each.
 	Value string `json:"value"`
 }
 
 // playAnswer is the answer to a call of the playground.
 type playAnswer struct {
 	AskedAnswer
-	UpstreamMS  float64         `json:"upstream_ms" doc:"0: the upstream was not called"`
-	Counted     bool            `json:"counted"`
-	Explanation json.RawMessage `json:"explanation" doc:"steps and outcome, as POST /api/explain answers"`
+	// Milliseconds that the upstream took; 0: it was not called.
+	UpstreamMS float64 `json:"upstream_ms"`
+	// Whether the call was counted under rates, quotas and usage.
+	Counted bool `json:"counted"`
+	// Steps and outcome of the call, as POST /api/explain answers them.
+	Explanation json.RawMessage `json:"explanation"`
 }
 
 // An AskedAnswer is the answer to an AskedCall, but for its explanation.
 type AskedAnswer struct {
-	Sent      bool           `json:"sent" doc:"whether the request reached the API; if not, explanation says why"`
-	Status    int            `json:"status"`
-	Headers   []PlayedHeader `json:"headers"`
-	Body      string         `json:"body" doc:"if it is text, at most 1 MiB"`
-	Bytes     []byte         `json:"body_base64,omitempty" doc:"if it is not text"`
-	Cut       bool           `json:"cut" doc:"whether the body was longer, or did not end in time"`
-	RequestID string         `json:"request_id" doc:"X-Request-Id of the answer"`
-	TookMS    float64        `json:"took_ms" doc:"in the gateway and behind it together"`
+	// Whether the request reached the API; if not, explanation says why.
+	Sent bool `json:"sent"`
+	// HTTP status of the answer.
+	Status int `json:"status"`
+	// Header lines of the answer, in their order.
+	Headers []PlayedHeader `json:"headers"`
+	// Body of the answer if it is text, at most 1 MiB.
+	Body string `json:"body"`
+	// Body of the answer in base64 if it is not text.
+	Bytes []byte `json:"body_base64,omitempty"`
+	// Whether the body was longer, or did not end in time.
+	Cut bool `json:"cut"`
+	// X-Request-Id of the answer.
+	RequestID string `json:"request_id"`
+	// Milliseconds that the call took, in the gateway and behind it.
+	TookMS float64 `json:"took_ms"`
 }
 
 func (s *Server) play(ctx context.Context, c *rest.Call) (any, error) {

@@ -55,8 +55,10 @@ func (s *Server) policyRoutesAt(path string) []rest.Route {
 
 // policyList is one page of policies.
 type policyList struct {
-	Data  []json.RawMessage `json:"Data"`
-	Pages int64             `json:"Pages"`
+	// Policies of the page, each as GET /api/portal/policies/{id} answers it.
+	Data []json.RawMessage `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
 }
 
 func (s *Server) listPolicies(ctx context.Context, c *rest.Call) (any, error) {

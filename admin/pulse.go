@@ -29,14 +29,22 @@ func (s *Server) pulseRoutes() []rest.Route {
 
 // pulse is what pages follow.
 type pulse struct {
-	Revision         int64  `json:"revision"`
-	Generation       int64  `json:"generation" doc:"reloads asked for without a change"`
-	Gateways         int    `json:"gateways" doc:"heard of within two minutes"`
-	UpToDate         int    `json:"up_to_date" doc:"of these, serving the revision without an error"`
-	PendingRequests  int64  `json:"pending_requests" doc:"key requests to be decided on; at most 1000"`
-	FailedDeliveries int64  `json:"failed_deliveries" doc:"messages that were given up; at most 1000"`
-	UsageUntil       string `json:"usage_until" doc:"when calls were last counted, RFC 3339; empty: never"`
-	Version          string `json:"version"`
+	// Revision of the configuration in force; it grows with each change.
+	Revision int64 `json:"revision"`
+	// Number of reloads that were asked for without a change.
+	Generation int64 `json:"generation"`
+	// Number of gateways that reported within two minutes.
+	Gateways int `json:"gateways"`
+	// Number of those gateways that serve the revision without an error.
+	UpToDate int `json:"up_to_date"`
+	// Key requests that wait for a decision; 1000 stands for more.
+	PendingRequests int64 `json:"pending_requests"`
+	// Messages that were given up; 1000 stands for more.
+	FailedDeliveries int64 `json:"failed_deliveries"`
+	// Time at which a gateway last handed over what it counted (RFC 3339); empty: none has yet.
+	UsageUntil string `json:"usage_until"`
+	// Version of the admin's program.
+	Version string `json:"version"`
 }
 
 // pulseHeld is how long a pulse is held in memory: any number of tabs cost one look a
@@ -121,15 +129,20 @@ func (s *Server) pulseOf(ctx context.Context, org string) (body []byte, tag stri
 
 // searchResults are what a search found.
 type searchResults struct {
+	// Objects that were found, at most 5 of each kind; users for admins only.
 	Results []searchResult `json:"results"`
 }
 
 // searchResult is one object.
 type searchResult struct {
-	Kind   string `json:"kind" enum:"api,policy,key,developer,catalogue,document,user"`
-	ID     string `json:"id"`
-	Name   string `json:"name"`
-	Detail string `json:"detail" doc:"listen path of an API, state or role of others"`
+	// Kind of the object.
+	Kind string `json:"kind" enum:"api,policy,key,developer,catalogue,document,user"`
+	// Id of the object; of a key its hash.
+	ID string `json:"id"`
+	// Name of the object: the alias of a key, the e-mail address of a developer or user.
+	Name string `json:"name"`
+	// Listen path of an API, kind of a document, role of a user, or state of other objects.
+	Detail string `json:"detail"`
 }
 
 // search finds objects by name or id. Users are found by admins alone.

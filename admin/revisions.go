@@ -50,40 +50,63 @@ func (s *Server) configRoutes() []rest.Route {
 
 // configState is the revision in force and how many gateways serve it.
 type configState struct {
-	Revision   int64 `json:"revision"`
-	Generation int64 `json:"generation" doc:"reloads asked for without a change"`
-	Gateways   int   `json:"gateways" doc:"heard of within two minutes"`
-	UpToDate   int   `json:"up_to_date" doc:"of these, serving the revision without an error"`
+	// Revision of the configuration in force; it grows with each change.
+	Revision int64 `json:"revision"`
+	// Number of reloads that were asked for without a change.
+	Generation int64 `json:"generation"`
+	// Number of gateways that reported within two minutes.
+	Gateways int `json:"gateways"`
+	// Number of those gateways that serve the revision without an error.
+	UpToDate int `json:"up_to_date"`
 
-	Behind []string `json:"behind" doc:"names of the others"`
+	// Names of the other gateways among them.
+	Behind []string `json:"behind"`
 
-	Address string `json:"gateway_url,omitempty" doc:"where callers reach the gateways: portal.gateway_url, or the address of the gateway in the same process"`
+	// URL at which callers reach the gateways: the setting portal.gateway_url, or the address of the
+	// gateway in the same process.
+	// Example: "https://api.example.com"
+	Address string `json:"gateway_url,omitempty"`
 }
 
 // revisionList is one page of revisions, newest first.
 type revisionList struct {
+	// Revisions of the page, newest first, without their objects.
 	Revisions []revision `json:"revisions"`
-	Pages     int64      `json:"pages"`
+	// Number of pages.
+	Pages int64 `json:"pages"`
 }
 
 // revisionDiff is the difference between two revisions.
 type revisionDiff struct {
-	From    int64        `json:"from"`
-	To      int64        `json:"to"`
+	// Earlier state: the revision that was compared with.
+	From int64 `json:"from"`
+	// Later state: the revision in the path.
+	To int64 `json:"to"`
+	// Objects that differ.
 	Objects []difference `json:"objects"`
 }
 
 // A revision is one change of configuration.
 type revision struct {
-	Revision int64           `json:"revision"`
-	Author   string          `json:"author"`
-	Source   string          `json:"source" enum:"api,gateway,seed,rollback"`
-	Reason   string          `json:"reason"`
-	At       time.Time       `json:"at"`
-	Summary  json.RawMessage `json:"summary" doc:"what changed: kind, id, name and action of each object"`
+	// Number of the revision, which grows with each change of configuration.
+	Revision int64 `json:"revision"`
+	// E-mail address of the user, or name of the gateway or system task, that made the change.
+	Author string `json:"author"`
+	// How the change came in: a call of a user, a gateway, the demo, a rollback or a schema that was
+	// fetched.
+	Source string `json:"source" enum:"api,gateway,seed,rollback,sync"`
+	// Reason that the author gave; empty: none.
+	Reason string `json:"reason"`
+	// Time of the change.
+	At time.Time `json:"at"`
+	// What changed: kind, id, name and action of each object.
+	// Example: [{"kind": "api", "id": "orders", "name": "Orders", "action": "updated"}]
+	Summary json.RawMessage `json:"summary"`
 
-	APIs     []json.RawMessage `json:"apis,omitempty" doc:"all as of this revision; only for a single one"`
-	Policies []json.RawMessage `json:"policies,omitempty" doc:"all as of this revision; only for a single one"`
+	// All definitions as of this revision; in the answer about one revision only.
+	APIs []json.RawMessage `json:"apis,omitempty"`
+	// All policies as of this revision; in the answer about one revision only.
+	Policies []json.RawMessage `json:"policies,omitempty"`
 }
 
 // newRevision returns a revision as it is shown, without its objects.
@@ -96,9 +119,13 @@ func newRevision(row store.Revision) revision {
 
 // A difference is one object that differs.
 type difference struct {
-	Kind    string        `json:"kind" enum:"api,policy"`
-	ID      string        `json:"id"`
-	Action  string        `json:"action" enum:"created,updated,deleted"`
+	// Kind of the object.
+	Kind string `json:"kind" enum:"api,policy"`
+	// Id of the object.
+	ID string `json:"id"`
+	// What became of the object between the two revisions.
+	Action string `json:"action" enum:"created,updated,deleted"`
+	// Members that differ; secrets are masked for users below editor.
 	Changes []diff.Member `json:"changes"`
 }
 
@@ -262,6 +289,7 @@ func (s *Server) against(ctx context.Context, c *rest.Call, revision int64) (int
 
 // rollbackReason is the optional body of a rollback.
 type rollbackReason struct {
+	// Reason for the rollback, for the history. Default: none.
 	Reason string `json:"reason"`
 }
 

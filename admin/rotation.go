@@ -16,7 +16,9 @@ import (
 
 // rotation says how a key gets a successor.
 type rotation struct {
-	Grace string `json:"grace" doc:"how long the key stays valid beside its successor, such as 24h; 0s ends it at once"`
+	// How long the key stays valid beside its successor, such as 24h; 0s ends it at once.
+	// Example: "24h"
+	Grace string `json:"grace"`
 }
 
 // rotateKey creates a successor of the key that the path names.
@@ -51,13 +53,17 @@ func (s *Server) endGrace(ctx context.Context, c *rest.Call) (any, error) {
 
 // strengthening names a key by its legacy hash, and the hashes that replace it.
 type strengthening struct {
-	Hash   string   `json:"key_hash"`
-	Hashes []string `json:"sha256" doc:"one or two"`
+	// Legacy hash under which the key is stored.
+	Hash string `json:"key_hash"`
+	// SHA-256 of the key in hexadecimal, in lower case; one or two, as a key may be hashed alone or
+	// behind its organisation.
+	Hashes []string `json:"sha256"`
 }
 
 // strengthenedKey says what became of the legacy hash of a key.
 type strengthenedKey struct {
-	Changed bool `json:"changed" doc:"false: it was replaced before"`
+	// Whether the hash was replaced by this call; false: it was replaced before.
+	Changed bool `json:"changed"`
 }
 
 // strengthenKey replaces the legacy hash of a key that a gateway was shown.

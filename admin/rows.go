@@ -19,84 +19,131 @@ import (
 
 // RowCalls are the calls of a row.
 type RowCalls struct {
-	Calls  int64 `json:"calls_24h" doc:"in the last 24 hours and the begun hour before them"`
-	Errors int64 `json:"errors_24h" doc:"of these, refused, failed, or answered with a status from 400 on"`
+	// Calls in the last 24 hours and the hour before them that had begun.
+	Calls int64 `json:"calls_24h"`
+	// Those of calls_24h that were refused, failed, or were answered with a status from 400 on.
+	Errors int64 `json:"errors_24h"`
 }
 
 // apiRow is an API in a list of rows.
 type apiRow struct {
-	ID        string    `json:"api_id"`
-	Name      string    `json:"name" doc:"cut after 128 bytes"`
-	Domain    string    `json:"domain" doc:"empty: every host"`
-	Path      string    `json:"listen_path" doc:"cut after 160 bytes"`
-	Kind      string    `json:"kind" enum:"graphql,rest"`
-	Auth      []string  `json:"auth" nullable:"false" doc:"some of keyless, token, basic, jwt, oauth and mtls"`
-	Active    bool      `json:"active"`
-	Labels    []string  `json:"labels" nullable:"false" doc:"the first four tags"`
-	Version   int64     `json:"version" doc:"for If-Match"`
+	// Id of the API.
+	ID string `json:"api_id"`
+	// Name of the API, cut after 128 bytes.
+	Name string `json:"name"`
+	// Host that the API is served on; empty: every host.
+	Domain string `json:"domain"`
+	// Path that the API is served below, cut after 160 bytes.
+	Path string `json:"listen_path"`
+	// graphql: the API has a GraphQL schema; rest: it has none.
+	Kind string `json:"kind" enum:"graphql,rest"`
+	// How callers authenticate: some of keyless, token, basic, jwt, oauth and mtls.
+	Auth []string `json:"auth" nullable:"false"`
+	// Whether gateways serve the API.
+	Active bool `json:"active"`
+	// First four tags of the API.
+	Labels []string `json:"labels" nullable:"false"`
+	// Version of the object, for If-Match; it grows with each change.
+	Version int64 `json:"version"`
+	// Time at which the API was created.
 	CreatedAt time.Time `json:"created_at"`
+	// Time of the last change.
 	UpdatedAt time.Time `json:"updated_at"`
-	ChangedBy string    `json:"changed_by" doc:"who changed it last; empty: not known"`
+	// E-mail address or name of the author of the last change; empty: not known.
+	ChangedBy string `json:"changed_by"`
 	RowCalls
 }
 
 // apiRows is one page of rows of APIs.
 type apiRows struct {
+	// APIs of the page.
 	Rows []apiRow `json:"rows" nullable:"false"`
 	rest.RowCounts
 }
 
 // policyRow is a policy in a list of rows.
 type policyRow struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name" doc:"cut after 128 bytes"`
-	State     string          `json:"state" enum:"active,draft,deny"`
-	Limits    policyRowLimits `json:"limits"`
-	APIs      int             `json:"apis" doc:"how many it names"`
-	Labels    []string        `json:"labels" nullable:"false" doc:"the first four tags"`
-	Version   int64           `json:"version" doc:"for If-Match"`
-	CreatedAt time.Time       `json:"created_at"`
-	UpdatedAt time.Time       `json:"updated_at"`
-	ChangedBy string          `json:"changed_by" doc:"who changed it last; empty: not known"`
+	// Id of the policy.
+	ID string `json:"id"`
+	// Name of the policy, cut after 128 bytes.
+	Name string `json:"name"`
+	// Whether the policy is active, a draft, or denies all calls.
+	State string `json:"state" enum:"active,draft,deny"`
+	// Limits of the policy, as they are written in it.
+	Limits policyRowLimits `json:"limits"`
+	// Number of APIs that the policy names.
+	APIs int `json:"apis"`
+	// First four tags of the policy.
+	Labels []string `json:"labels" nullable:"false"`
+	// Version of the object, for If-Match; it grows with each change.
+	Version int64 `json:"version"`
+	// Time at which the policy was created.
+	CreatedAt time.Time `json:"created_at"`
+	// Time of the last change.
+	UpdatedAt time.Time `json:"updated_at"`
+	// E-mail address or name of the author of the last change; empty: not known.
+	ChangedBy string `json:"changed_by"`
 }
 
 // policyRowLimits are the limits of a policy, as they are written in it.
 type policyRowLimits struct {
-	Rate             float64 `json:"rate"`
-	Per              float64 `json:"per"`
-	QuotaMax         int64   `json:"quota_max"`
-	QuotaRenewalRate int64   `json:"quota_renewal_rate"`
-	MaxQueryDepth    int     `json:"max_query_depth"`
-	Enforcement      string  `json:"enforcement,omitempty" doc:"measure: refusals are counted only"`
+	// Calls allowed in per seconds; 0 or less: no limit.
+	Rate float64 `json:"rate"`
+	// Seconds that rate is of.
+	Per float64 `json:"per"`
+	// Calls allowed in quota_renewal_rate seconds; 0 or less: no quota.
+	QuotaMax int64 `json:"quota_max"`
+	// Seconds after which the quota renews; 0: it does not.
+	QuotaRenewalRate int64 `json:"quota_renewal_rate"`
+	// Levels that a GraphQL operation may have; 0 or less: no limit.
+	MaxQueryDepth int `json:"max_query_depth"`
+	// measure: refusals of the policy are counted and the calls go on; left out: they are refused.
+	Enforcement string `json:"enforcement,omitempty"`
 }
 
 // policyRows is one page of rows of policies.
 type policyRows struct {
+	// Policies of the page.
 	Rows []policyRow `json:"rows" nullable:"false"`
 	rest.RowCounts
 }
 
 // keyRow is a key in a list of rows.
 type keyRow struct {
-	Hash        string     `json:"key_hash"`
-	Alias       string     `json:"alias" doc:"cut after 128 bytes"`
-	Active      bool       `json:"active" doc:"neither inactive nor expired"`
-	ExpiresAt   *time.Time `json:"expires_at" doc:"null: never"`
-	APIs        int        `json:"apis" doc:"how many it names itself"`
-	Policies    []string   `json:"policies" nullable:"false" doc:"the first three"`
-	PolicyCount int        `json:"policy_count"`
-	Labels      []string   `json:"labels" nullable:"false" doc:"the first four tags"`
-	Developer   string     `json:"developer_id" doc:"empty: of no developer"`
-	Mail        string     `json:"developer_email"`
-	Version     int64      `json:"version"`
-	CreatedAt   time.Time  `json:"created_at"`
-	UpdatedAt   time.Time  `json:"updated_at"`
-	ChangedBy   string     `json:"changed_by" doc:"who changed it last; empty: not known"`
+	// Hash of the key, which names it in calls.
+	Hash string `json:"key_hash"`
+	// Alias of the key, cut after 128 bytes; empty: it has none.
+	Alias string `json:"alias"`
+	// Whether the key is neither switched off nor expired.
+	Active bool `json:"active"`
+	// Time at which the key expires; null: never.
+	ExpiresAt *time.Time `json:"expires_at"`
+	// Number of APIs that the key names itself, without those of its policies.
+	APIs int `json:"apis"`
+	// Ids of the first three policies of the key.
+	Policies []string `json:"policies" nullable:"false"`
+	// Number of all policies of the key.
+	PolicyCount int `json:"policy_count"`
+	// First four tags of the key.
+	Labels []string `json:"labels" nullable:"false"`
+	// Id of the developer whose key it is; empty: it is no developer's.
+	Developer string `json:"developer_id"`
+	// E-mail address of that developer; empty: it is no developer's.
+	Mail string `json:"developer_email"`
+	// Version of the object; it grows with each change.
+	Version int64 `json:"version"`
+	// Time at which the key was made.
+	CreatedAt time.Time `json:"created_at"`
+	// Time of the last change.
+	UpdatedAt time.Time `json:"updated_at"`
+	// E-mail address or name of the author of the last change; empty: not known.
+	ChangedBy string `json:"changed_by"`
 	RowCalls
 }
 
 // keyRows is one page of rows of keys.
 type keyRows struct {
+	// Keys of the page.
 	Rows []keyRow `json:"rows" nullable:"false"`
 	rest.RowCounts
 }

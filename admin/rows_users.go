@@ -10,20 +10,31 @@ import (
 
 // userRow is a user in a list of rows.
 type userRow struct {
-	ID          string    `json:"id"`
-	Email       string    `json:"email_address"`
-	FirstName   string    `json:"first_name" doc:"cut after 128 bytes"`
-	LastName    string    `json:"last_name" doc:"cut after 128 bytes"`
-	Role        string    `json:"role" enum:"viewer,approver,editor,admin,gateway"`
-	Active      bool      `json:"active"`
-	HasPassword bool      `json:"has_password"`
-	Version     int64     `json:"version" doc:"for If-Match"`
-	CreatedAt   time.Time `json:"created_at"`
-	UpdatedAt   time.Time `json:"updated_at"`
+	// Id of the user.
+	ID string `json:"id"`
+	// E-mail address of the user, by which they sign in.
+	Email string `json:"email_address"`
+	// First name, cut after 128 bytes.
+	FirstName string `json:"first_name"`
+	// Last name, cut after 128 bytes.
+	LastName string `json:"last_name"`
+	// What the user may do, from viewer to admin; gateway is for the calls of gateways.
+	Role string `json:"role" enum:"viewer,approver,editor,admin,gateway"`
+	// Whether the user may sign in and call.
+	Active bool `json:"active"`
+	// Whether the user has chosen a password.
+	HasPassword bool `json:"has_password"`
+	// Version of the object, for If-Match; it grows with each change.
+	Version int64 `json:"version"`
+	// Time at which the user was created.
+	CreatedAt time.Time `json:"created_at"`
+	// Time of the last change.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // userRows is one page of rows of users.
 type userRows struct {
+	// Users of the page.
 	Rows []userRow `json:"rows" nullable:"false"`
 	rest.RowCounts
 }

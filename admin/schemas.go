@@ -50,41 +50,58 @@ func (s *Server) schemaRoutes() []rest.Route {
 
 // syncAnswer is a report in an envelope.
 type syncAnswer struct {
-	Status  string          `json:"Status" enum:"OK"`
-	Message string          `json:"Message"`
-	Meta    *schemas.Report `json:"Meta"`
+	// Always OK; failed calls are answered with an Envelope.
+	Status string `json:"Status" enum:"OK"`
+	// What was done, in English.
+	Message string `json:"Message"`
+	// Result of fetching the schema.
+	Meta *schemas.Report `json:"Meta"`
 }
 
 // schemaText is a schema to be checked.
 type schemaText struct {
-	Schema string `json:"schema" doc:"in SDL"`
+	// Schema in SDL.
+	// Example: "type Query { hello: String }"
+	Schema string `json:"schema"`
 }
 
 // candidate is a schema that an API might get.
 type candidate struct {
-	Schema string `json:"schema,omitempty" doc:"in SDL; that of graphql.subgraph.sdl for a subgraph that has one. Left out for a supergraph, which is composed anew of the schemas of its APIs"`
+	// Schema in SDL; that of graphql.subgraph.sdl for a subgraph that has one. Left out for a
+	// supergraph, which is composed anew of the schemas of its APIs.
+	// Example: "type Query { hello: String }"
+	Schema string `json:"schema,omitempty"`
 }
 
 // checked is what a schema would change.
 type checked struct {
-	Effects []*schemas.ClientEffect `json:"effects" nullable:"false" doc:"on the clients of the API, if its schema would differ, and on those of each supergraph that names it"`
+	// Effects on the clients of the API, if its schema would differ, and on those of each supergraph
+	// that names it.
+	Effects []*schemas.ClientEffect `json:"effects" nullable:"false"`
 }
 
 // composed are subgraphs to be composed.
 type composed struct {
-	Subgraphs []subgraph `json:"subgraphs" doc:"1 to 1,000"`
+	// Subgraphs to compose, 1 to 1,000.
+	// Example: [{"name": "orders", "api_id": "orders"}]
+	Subgraphs []subgraph `json:"subgraphs"`
 }
 
 // subgraph is a service to be composed with others.
 type subgraph struct {
-	Name  string `json:"name" doc:"unique among the subgraphs"`
-	APIID string `json:"api_id,omitempty" doc:"API that is the subgraph"`
-	SDL   string `json:"sdl,omitempty" doc:"schema with the directives of federation; that of the API by default"`
+	// Name of the subgraph, unique among the subgraphs.
+	Name string `json:"name"`
+	// Id of the API that is the subgraph. Default: none, and sdl is required.
+	APIID string `json:"api_id,omitempty"`
+	// Schema with the directives of federation. Default: that of the API.
+	SDL string `json:"sdl,omitempty"`
 }
 
 // schemaProblems are the problems of a schema.
 type schemaProblems struct {
-	Valid    bool              `json:"valid"`
+	// Whether the schema has no problems.
+	Valid bool `json:"valid"`
+	// Problems of the schema, in the order of their places.
 	Problems []schemas.Problem `json:"problems"`
 }
 

@@ -36,26 +36,36 @@ func (s *Server) secretRoutes() []rest.Route {
 
 // secretValue is the body of a call that sets a secret.
 type secretValue struct {
-	Value string `json:"value" doc:"4 to 8192 bytes; definitions refer to it by {secret:NAME}"`
+	// Secret of 4 to 8192 bytes, which definitions refer to by {secret:NAME}. It is encrypted at rest
+	// and never shown.
+	Value string `json:"value"`
 }
 
 // listedSecret is a secret in a list.
 type listedSecret struct {
-	Name      string       `json:"name"`
-	CreatedAt time.Time    `json:"created_at"`
-	UpdatedAt time.Time    `json:"updated_at"`
-	UpdatedBy string       `json:"updated_by"`
-	UsedBy    []secretUser `json:"used_by" doc:"APIs that refer to it"`
+	// Name by which definitions refer to the secret: {secret:NAME}.
+	Name string `json:"name"`
+	// Time at which the secret was first set.
+	CreatedAt time.Time `json:"created_at"`
+	// Time at which it was last set.
+	UpdatedAt time.Time `json:"updated_at"`
+	// E-mail address or name of the caller who set it last.
+	UpdatedBy string `json:"updated_by"`
+	// APIs that refer to the secret.
+	UsedBy []secretUser `json:"used_by"`
 }
 
 // secretUser is an API that refers to a secret.
 type secretUser struct {
-	ID   string `json:"api_id"`
+	// Id of the API.
+	ID string `json:"api_id"`
+	// Name of the API.
 	Name string `json:"name"`
 }
 
 // secretList is every secret of an organisation.
 type secretList struct {
+	// All secrets of the organisation, without their values.
 	Secrets []listedSecret `json:"secrets"`
 }
 

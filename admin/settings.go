@@ -13,17 +13,25 @@ import (
 
 // A Setting is one value of the effective configuration of the admin's process.
 type Setting struct {
-	Key    string `json:"key"`
-	Value  string `json:"value" doc:"*** for a secret that is set"`
-	Origin string `json:"origin" doc:"file and line, env NAME, flag --name, or default"`
+	// Name of the setting.
+	// Example: "admin.listen"
+	Key string `json:"key"`
+	// Value in force, as text; *** for a secret that is set.
+	Value string `json:"value"`
+	// Where the value comes from: file and line, env NAME, flag --name, or default.
+	Origin string `json:"origin"`
 }
 
 // A Finding is the result of one check of the installation.
 type Finding struct {
-	State  string `json:"state" enum:"ok,warn,fail"`
-	Check  string `json:"check"`
+	// ok: in order; warn: it works, but should be changed; fail: it does not work.
+	State string `json:"state" enum:"ok,warn,fail"`
+	// Name of the check.
+	Check string `json:"check"`
+	// What was found, in English.
 	Detail string `json:"detail"`
-	Remedy string `json:"remedy,omitempty" doc:"what to do, unless ok"`
+	// What to do; left out if the state is ok.
+	Remedy string `json:"remedy,omitempty"`
 }
 
 // Ask makes a GET of the admin with the rights of a caller, and returns the body.
@@ -44,11 +52,13 @@ func (s *Server) settingsRoutes() []rest.Route {
 
 // settingList are the effective settings, in the order of the reference.
 type settingList struct {
+	// Settings of the admin's process, in the order of the reference.
 	Settings []Setting `json:"settings"`
 }
 
 // findingList are the results of all checks.
 type findingList struct {
+	// Results of all checks, in the order in which they ran.
 	Findings []Finding `json:"findings"`
 }
 

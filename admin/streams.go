@@ -53,13 +53,24 @@ func (s *Server) streamRoutes() []rest.Route {
 
 // streamDocument is the OpenAPI document of an API of event streams.
 type streamDocument struct {
-	OpenAPI    string             `json:"openapi" doc:"version of the specification: 3.0.x or 3.1.x"`
-	Info       map[string]any     `json:"info" doc:"title and version are required"`
-	Paths      map[string]any     `json:"paths" doc:"kept for readers; the streams say what is served"`
-	Components map[string]any     `json:"components,omitempty" doc:"securitySchemes has the schemes that the API's authentication names"`
-	Gateway    map[string]any     `json:"x-svc-api-gateway" doc:"info, server, upstream and middleware: what the API is called, where it is served, and who may call it. Without authentication callers need a key; enabled: false is keyless"`
-	Streaming  map[string]any     `json:"x-svc-streaming" doc:"streams: a stream by its name"`
-	Unknown    definition.Unknown `json:"-"`
+	// Version of the specification: 3.0.x or 3.1.x.
+	// Example: "3.0.3"
+	OpenAPI string `json:"openapi"`
+	// Title and version of the API, both required.
+	// Example: {"title": "Orders", "version": "1.0.0"}
+	Info map[string]any `json:"info"`
+	// Paths for readers; what is served is in x-svc-streaming.
+	// Example: {}
+	Paths map[string]any `json:"paths"`
+	// Components for readers; securitySchemes has the schemes that the API's authentication names.
+	Components map[string]any `json:"components,omitempty"`
+	// Info, server, upstream and middleware: what the API is called, where it is served, and who may
+	// call it. Without authentication callers need a key; enabled: false is keyless.
+	// Example: {"server": {"listenPath": {"value": "/orders/"}}}
+	Gateway map[string]any `json:"x-svc-api-gateway"`
+	// Streams of the API by name, under streams.
+	Streaming map[string]any     `json:"x-svc-streaming"`
+	Unknown   definition.Unknown `json:"-"`
 }
 
 // withStreams returns a handler that refuses calls while streams are not enabled.

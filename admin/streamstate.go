@@ -12,39 +12,61 @@ import (
 
 // runningStreams are streams as gateways run them.
 type runningStreams struct {
-	Streams  []streamstate.Stream `json:"streams" nullable:"false" doc:"each once for every gateway that runs it, by API, name and gateway"`
-	Next     string               `json:"next,omitempty" doc:"for the parameter after of the next page; left out: there is none"`
-	Gateways []string             `json:"gateways" nullable:"false" doc:"that have answered"`
-	Silent   []string             `json:"silent" nullable:"false" doc:"gateways that did not answer in time: what they run is missing"`
+	// Streams of the page, one for every gateway that runs it, by API, name and gateway.
+	Streams []streamstate.Stream `json:"streams" nullable:"false"`
+	// Value of the parameter after for the next page; left out: there is none.
+	Next string `json:"next,omitempty"`
+	// Names of the gateways that answered.
+	Gateways []string `json:"gateways" nullable:"false"`
+	// Names of the gateways that did not answer in time: what they run is missing.
+	Silent []string `json:"silent" nullable:"false"`
 }
 
 // streamList is one page of the streams of all gateways.
 type streamList struct {
-	Streams  []streamRow `json:"streams" nullable:"false"`
-	Next     string      `json:"next,omitempty" doc:"for the parameter after of the next page; left out: there is none"`
-	Gateways []string    `json:"gateways" nullable:"false" doc:"that have answered"`
-	Silent   []string    `json:"silent" nullable:"false" doc:"gateways that did not answer in time: what they run is missing"`
+	// Streams of the page, by API and name.
+	Streams []streamRow `json:"streams" nullable:"false"`
+	// Value of the parameter after for the next page; left out: there is none.
+	Next string `json:"next,omitempty"`
+	// Names of the gateways that answered.
+	Gateways []string `json:"gateways" nullable:"false"`
+	// Names of the gateways that did not answer in time: what they run is missing.
+	Silent []string `json:"silent" nullable:"false"`
 }
 
 // streamRow is a stream with the gateways that run it.
 type streamRow struct {
-	API         string            `json:"api_id"`
-	APIName     string            `json:"api_name" doc:"cut after 128 bytes; empty: the API is deleted, and gateways have not stopped it yet"`
-	Name        string            `json:"stream"`
-	Phase       streamstate.Phase `json:"phase" enum:"starting,running,waiting,reconnecting,failing,draining,stopped" doc:"that needs most attention, of all gateways"`
-	MessagesIn  uint64            `json:"messages_in" doc:"that inputs took, since each gateway started the stream"`
-	MessagesOut uint64            `json:"messages_out" doc:"that outputs gave"`
-	InFlight    int               `json:"in_flight" doc:"messages that are not settled"`
-	LastError   string            `json:"last_error" doc:"the last one of all gateways; empty: there was none"`
-	LastErrorAt *time.Time        `json:"last_error_at" doc:"null: there was none"`
-	Gateways    []streamGateway   `json:"gateways" nullable:"false" doc:"that run it"`
+	// Id of the API that has the stream.
+	API string `json:"api_id"`
+	// Name of the API, cut after 128 bytes; empty: the API is deleted, and gateways have not stopped
+	// it yet.
+	APIName string `json:"api_name"`
+	// Name of the stream, unique in its API.
+	Name string `json:"stream"`
+	// Phase of the stream on that gateway of all where it needs most attention.
+	Phase streamstate.Phase `json:"phase" enum:"starting,running,waiting,reconnecting,failing,draining,stopped"`
+	// Messages that the inputs took since each gateway started the stream.
+	MessagesIn uint64 `json:"messages_in"`
+	// Messages that the outputs sent since each gateway started the stream.
+	MessagesOut uint64 `json:"messages_out"`
+	// Messages that are not settled.
+	InFlight int `json:"in_flight"`
+	// Last error on any gateway; empty: there was none.
+	LastError string `json:"last_error"`
+	// Time of the last error; null: there was none.
+	LastErrorAt *time.Time `json:"last_error_at"`
+	// Gateways that run the stream.
+	Gateways []streamGateway `json:"gateways" nullable:"false"`
 }
 
 // streamGateway is a gateway that runs a stream.
 type streamGateway struct {
-	Name  string            `json:"gateway"`
+	// Name of the gateway.
+	Name string `json:"gateway"`
+	// Phase of the stream on the gateway.
 	Phase streamstate.Phase `json:"phase" enum:"starting,running,waiting,reconnecting,failing,draining,stopped"`
-	Since time.Time         `json:"since"`
+	// Time at which it entered the phase.
+	Since time.Time `json:"since"`
 }
 
 // streamStatus tells how the streams of one API run.

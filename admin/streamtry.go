@@ -32,7 +32,9 @@ const (
 // streamTrial is a trial of the streams of an API, or of a draft of these.
 type streamTrial struct {
 	streamstate.Trial
-	Draft json.RawMessage `json:"x-svc-streaming,omitempty" doc:"tried in place of the API's own; masked secrets stand for those that are stored"`
+	// Streams to be tried in place of the API's own; masked secrets stand for those that are stored.
+	// Default: the API's own.
+	Draft json.RawMessage `json:"x-svc-streaming,omitempty"`
 }
 
 func (s *Server) tryStream(ctx context.Context, c *rest.Call) (any, error) {

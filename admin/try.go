@@ -74,41 +74,59 @@ func (s *Server) tryRoutes() []rest.Route {
 
 // tryBody is a call that a developer makes.
 type tryBody struct {
-	Key string `json:"key_id,omitempty" doc:"id of one's own key that calls; left out for an API that asks for none"`
+	// Id of the developer's own key that calls; left out for an API that asks for none.
+	Key string `json:"key_id,omitempty"`
 	AskedCall
 }
 
 // tryAnswer is the answer to a developer's call.
 type tryAnswer struct {
 	AskedAnswer
+	// What the stages of the gateway decided, without anything about other keys, upstreams and the
+	// configuration.
 	Explanation triedReport `json:"explanation"`
 }
 
 // triedReport is an explanation for developers: nothing of other keys, upstreams and the
 // configuration.
 type triedReport struct {
-	Steps   []triedStep  `json:"steps" doc:"the stages of the gateway, up to the one that refused"`
+	// Stages of the gateway, up to the one that refused.
+	Steps []triedStep `json:"steps"`
+	// Whether the call was allowed and, if not, why.
 	Outcome triedOutcome `json:"outcome"`
 }
 
 type triedStep struct {
-	Stage  string      `json:"stage"`
-	Result string      `json:"result" enum:"ok,answered,fail,untold"`
-	Said   string      `json:"said,omitempty" doc:"of the stage that refused"`
-	Facts  []triedFact `json:"facts,omitempty" doc:"the rules that it refused by"`
+	// Name of the stage of the gateway.
+	Stage string `json:"stage"`
+	// ok: the call goes on; answered: the stage itself answers; fail: the call is refused; untold: the
+	// decision is unknown, and the call goes on.
+	Result string `json:"result" enum:"ok,answered,fail,untold"`
+	// Decision in one line of English; of the stage that refused only.
+	Said string `json:"said,omitempty"`
+	// Rules by which the stage refused; of the stage that refused only.
+	Facts []triedFact `json:"facts,omitempty"`
 }
 
 type triedFact struct {
-	Rule  string `json:"rule"`
+	// Field or limit that was checked, as policies and keys call it.
+	Rule string `json:"rule"`
+	// Value that the rule is set to.
 	Value string `json:"value"`
-	Seen  string `json:"seen,omitempty" doc:"the value of the call"`
-	From  string `json:"from,omitempty" doc:"the policy or key that has the rule"`
+	// Value that the call has.
+	Seen string `json:"seen,omitempty"`
+	// Policy or key that has the rule.
+	From string `json:"from,omitempty"`
 }
 
 type triedOutcome struct {
-	Allowed bool   `json:"allowed"`
-	Reason  string `json:"reason,omitempty" doc:"of a refusal"`
-	Stage   string `json:"stage,omitempty" doc:"that refused"`
+	// Whether no stage refused the call.
+	Allowed bool `json:"allowed"`
+	// Reason of the refusal.
+	// Example: "rate_limit"
+	Reason string `json:"reason,omitempty"`
+	// Name of the stage that refused.
+	Stage string `json:"stage,omitempty"`
 }
 
 func (s *Server) try(ctx context.Context, c *rest.Call) (any, error) {

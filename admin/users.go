@@ -50,23 +50,41 @@ func (s *Server) userRoutes() []rest.Route {
 
 // user is a user as REST shows one.
 type user struct {
-	ID          string            `json:"id,omitempty"`
-	FirstName   string            `json:"first_name"`
-	LastName    string            `json:"last_name"`
-	Email       string            `json:"email_address"`
-	Role        string            `json:"role" enum:"viewer,approver,editor,admin,gateway"`
-	Active      *bool             `json:"active,omitempty" doc:"default true"`
-	OrgID       string            `json:"org_id,omitempty"`
-	Invite      string            `json:"invite,omitempty" enum:"link,letter" doc:"only when a user is created. link: the answer has a link that signs the user in once, within 72 hours; letter: the user gets a letter with it"`
-	Permissions map[string]string `json:"user_permissions,omitempty" doc:"follows from role; ignored in a request"`
-	CreatedAt   *time.Time        `json:"created_at,omitempty"`
-	UpdatedAt   *time.Time        `json:"updated_at,omitempty"`
+	// Id of the user; filled in.
+	ID string `json:"id,omitempty"`
+	// First name for people, at most 512 bytes.
+	FirstName string `json:"first_name"`
+	// Last name for people, at most 512 bytes.
+	LastName string `json:"last_name"`
+	// E-mail address of the user, which no other user of the installation has. It is the name to sign
+	// in with.
+	// Example: "ada@example.com"
+	Email string `json:"email_address"`
+	// What the user may do, from viewer to admin; gateway is for the calls of gateways. Default:
+	// viewer, when a user is created.
+	Role string `json:"role" enum:"viewer,approver,editor,admin,gateway"`
+	// Whether the user may sign in and call. Default: true.
+	Active *bool `json:"active,omitempty"`
+	// Id of the organisation that the user belongs to; filled in.
+	OrgID string `json:"org_id,omitempty"`
+	// How a new user gets in; only when a user is created. link: the answer has a link that signs the
+	// user in once, within 72 hours; letter: the user gets a letter with it. Default: only by the
+	// access key.
+	Invite string `json:"invite,omitempty" enum:"link,letter"`
+	// Permissions that follow from role, for clients of other gateways; ignored in a request.
+	Permissions map[string]string `json:"user_permissions,omitempty"`
+	// Time at which the user was created; filled in.
+	CreatedAt *time.Time `json:"created_at,omitempty"`
+	// Time of the last change; filled in.
+	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 }
 
 // userList is one page of users.
 type userList struct {
+	// Users of the page.
 	Users []user `json:"users"`
-	Pages int64  `json:"pages"`
+	// Number of pages.
+	Pages int64 `json:"pages"`
 }
 
 func (s *Server) listUsers(ctx context.Context, c *rest.Call) (any, error) {

@@ -33,23 +33,36 @@ const month = 30 * day
 
 // usedBy is an object that depends on another.
 type usedBy struct {
-	ID    string `json:"id"`
-	Name  string `json:"name"`
-	State string `json:"state,omitempty" doc:"of policies"`
-	Shown *bool  `json:"shown,omitempty" doc:"of entries: whether developers see it"`
+	// Id of the object.
+	ID string `json:"id"`
+	// Name of the object.
+	Name string `json:"name"`
+	// State of a policy: active, draft or deny; left out for others.
+	State string `json:"state,omitempty"`
+	// Whether developers see a catalogue entry; left out for others.
+	Shown *bool `json:"shown,omitempty"`
 }
 
 // apiUses is what depends on an API.
 type apiUses struct {
-	Policies       []usedBy `json:"policies" nullable:"false" doc:"that name it, the first 100"`
-	PolicyCount    int64    `json:"policy_count" doc:"at most 10000"`
-	Keys           int64    `json:"keys" doc:"that may call it, by a policy or by themselves; at most 10000"`
-	KeysCapped     bool     `json:"keys_capped" doc:"there are more than keys"`
-	Supergraphs    []usedBy `json:"supergraphs" nullable:"false" doc:"that are composed of it"`
-	Catalogue      []usedBy `json:"catalogue" nullable:"false" doc:"entries that offer it, the first 100"`
-	CatalogueCount int64    `json:"catalogue_count"`
-	Calls          int64    `json:"calls_30d"`
-	Errors         int64    `json:"errors_30d" doc:"of these, refused, failed, or answered with a status from 400 on"`
+	// Policies that name the API, the first 100 by name.
+	Policies []usedBy `json:"policies" nullable:"false"`
+	// Number of those policies; 10000 stands for more.
+	PolicyCount int64 `json:"policy_count"`
+	// Keys that may call the API, by a policy or by themselves, at most 10000.
+	Keys int64 `json:"keys"`
+	// Whether there are more keys.
+	KeysCapped bool `json:"keys_capped"`
+	// Supergraphs that are composed of the API.
+	Supergraphs []usedBy `json:"supergraphs" nullable:"false"`
+	// Catalogue entries that offer the API, the first 100.
+	Catalogue []usedBy `json:"catalogue" nullable:"false"`
+	// Number of those entries.
+	CatalogueCount int64 `json:"catalogue_count"`
+	// Calls of the API in the last 30 days.
+	Calls int64 `json:"calls_30d"`
+	// Those of calls_30d that were refused, failed, or were answered with a status from 400 on.
+	Errors int64 `json:"errors_30d"`
 }
 
 // usesOfAPI answers with what depends on an API.
@@ -93,14 +106,23 @@ func (s *Server) usesOfAPI(ctx context.Context, c *rest.Call) (any, error) {
 
 // policyUses is what depends on a policy.
 type policyUses struct {
-	Keys           int64    `json:"keys" doc:"that carry it, at most 10000"`
-	KeysCapped     bool     `json:"keys_capped" doc:"there are more than keys"`
-	Called         int      `json:"keys_called_24h" doc:"of the first 100 keys"`
-	Catalogue      []usedBy `json:"catalogue" nullable:"false" doc:"entries that offer it, the first 100"`
-	CatalogueCount int64    `json:"catalogue_count"`
-	Pending        int64    `json:"pending_requests" doc:"key requests for it that nobody has decided on"`
-	Calls          *int64   `json:"calls_30d,omitempty" doc:"of its keys; left out if there are more than 100"`
-	Errors         *int64   `json:"errors_30d,omitempty" doc:"of these, refused, failed, or answered with a status from 400 on"`
+	// Keys that have the policy, at most 10000.
+	Keys int64 `json:"keys"`
+	// Whether there are more keys.
+	KeysCapped bool `json:"keys_capped"`
+	// Number of the first 100 keys that were called in the last 24 hours.
+	Called int `json:"keys_called_24h"`
+	// Catalogue entries that offer the policy, the first 100.
+	Catalogue []usedBy `json:"catalogue" nullable:"false"`
+	// Number of those entries.
+	CatalogueCount int64 `json:"catalogue_count"`
+	// Key requests for the policy that wait for a decision.
+	Pending int64 `json:"pending_requests"`
+	// Calls of its keys in the last 30 days; left out if there are more than 100 keys.
+	Calls *int64 `json:"calls_30d,omitempty"`
+	// Those of calls_30d that were refused, failed, or were answered with a status from 400 on; left
+	// out likewise.
+	Errors *int64 `json:"errors_30d,omitempty"`
 }
 
 // usesOfPolicy answers with what depends on a policy.

@@ -20,45 +20,72 @@ import (
 // A Batch is the body of a call that changes many objects. Objects that it does not name
 // stay as they are.
 type Batch struct {
-	Expect   *int64            `json:"expect_revision,omitempty" doc:"refused with 409 when another revision is in force; 0: none was made yet"`
-	DryRun   bool              `json:"dry_run,omitempty" doc:"check everything, and change nothing"`
-	Reason   string            `json:"reason,omitempty" doc:"for the history"`
-	Strict   bool              `json:"strict,omitempty" doc:"refuse objects with members that are kept and have no effect"`
-	APIs     []json.RawMessage `json:"apis,omitempty" doc:"definitions to create or replace, each with its api_id"`
-	Policies []json.RawMessage `json:"policies,omitempty" doc:"policies to create or replace, each with its id"`
-	Keys     []Key             `json:"keys,omitempty" doc:"keys to create or replace by their hashes, or to make anew"`
-	Delete   Deletion          `json:"delete,omitzero"`
+	// Revision that must be in force, or the call is refused with 409; 0: none was made yet. Default:
+	// any revision.
+	Expect *int64 `json:"expect_revision,omitempty"`
+	// Whether everything is checked and nothing is changed.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Reason for the change, for the history. Default: none.
+	// Example: "rates for the spring campaign"
+	Reason string `json:"reason,omitempty"`
+	// Whether objects with members that are kept and have no effect are refused.
+	Strict bool `json:"strict,omitempty"`
+	// Definitions to create or replace, each with its api_id.
+	APIs []json.RawMessage `json:"apis,omitempty"`
+	// Policies to create or replace, each with its id.
+	Policies []json.RawMessage `json:"policies,omitempty"`
+	// Keys to create or replace by their hashes, or to make anew.
+	Keys []Key `json:"keys,omitempty"`
+	// Objects to delete.
+	Delete Deletion `json:"delete,omitzero"`
 }
 
 // A Key is a session for an existing hash, or for a key to be generated.
 type Key struct {
-	Hash     string          `json:"key_hash,omitempty"`
-	Generate bool            `json:"generate,omitempty" doc:"in place of key_hash: a key is made, and answered this once"`
-	Session  json.RawMessage `json:"session"`
+	// Hash of the key to create or replace.
+	Hash string `json:"key_hash,omitempty"`
+	// Whether a key is made, in place of key_hash, and answered this once.
+	Generate bool `json:"generate,omitempty"`
+	// Rights, limits and metadata of the key.
+	// Example: {"alias": "shop", "apply_policies": ["starter"]}
+	Session json.RawMessage `json:"session"`
 }
 
 // A NewKey is a generated key. It is not stored, and cannot be shown again.
 type NewKey struct {
-	At   int    `json:"at" doc:"its place among the keys of the batch, from 0"`
-	Name string `json:"name" doc:"its alias"`
-	Key  string `json:"key"`
+	// Place of the key among the keys of the batch, from 0.
+	At int `json:"at"`
+	// Alias of the key.
+	Name string `json:"name"`
+	// The key itself. It is not stored, and cannot be shown again.
+	Key string `json:"key"`
+	// Hash of the key, which names it in later calls.
 	Hash string `json:"key_hash"`
 }
 
 // A Deletion names objects to be deleted.
 type Deletion struct {
-	APIs     []string `json:"apis,omitempty"`
+	// Ids of APIs to delete.
+	APIs []string `json:"apis,omitempty"`
+	// Ids of policies to delete.
 	Policies []string `json:"policies,omitempty"`
 }
 
 // An Outcome is what a batch changed, or would change.
 type Outcome struct {
-	Revision int64                `json:"revision" doc:"that was made; with dry_run the one that would be"`
-	DryRun   bool                 `json:"dry_run"`
-	Changes  []store.ObjectChange `json:"changes"`
-	Keys     int                  `json:"keys" doc:"created or replaced"`
-	Made     []NewKey             `json:"new_keys,omitempty" doc:"that were made; none with dry_run"`
-	Warnings []string             `json:"warnings,omitempty" doc:"what is accepted and has no effect, or probably not the intended one, each with the place where it is"`
+	// Revision that was made; with dry_run the one that would be.
+	Revision int64 `json:"revision"`
+	// Whether nothing was changed.
+	DryRun bool `json:"dry_run"`
+	// APIs and policies that were created, updated or deleted, or would be.
+	Changes []store.ObjectChange `json:"changes"`
+	// Number of keys that were created or replaced, or would be.
+	Keys int `json:"keys"`
+	// Keys that were made; left out with dry_run.
+	Made []NewKey `json:"new_keys,omitempty"`
+	// What is accepted and has no effect, or probably not the intended one, each with the place where
+	// it is.
+	Warnings []string `json:"warnings,omitempty"`
 
 	hashes []string
 }

@@ -15,32 +15,46 @@ import (
 // is stored.
 type Effect struct {
 	Outcome
-	Base    int64    `json:"base_revision" doc:"that is in force; 0: none was made yet"`
-	Objects []Object `json:"objects" doc:"that would differ"`
-	Rights  []Right  `json:"rights" doc:"that callers would lose or gain; what differs beside them is in the objects"`
-	Whom    Whom     `json:"concerned" doc:"keys that name a changed API, or have a policy that differs or names one"`
+	// Revision in force; 0: none was made yet.
+	Base int64 `json:"base_revision"`
+	// APIs and policies that would differ.
+	Objects []Object `json:"objects"`
+	// Rights that callers would lose or gain; what differs beside them is in objects.
+	Rights []Right `json:"rights"`
+	// Keys that name a changed API, or have a policy that differs or names one.
+	Whom Whom `json:"concerned"`
 }
 
 // An Object is an API or a policy that would differ.
 type Object struct {
-	Kind    string        `json:"kind" enum:"api,policy"`
-	ID      string        `json:"id"`
-	Action  string        `json:"action" enum:"created,updated,deleted"`
+	// Kind of the object.
+	Kind string `json:"kind" enum:"api,policy"`
+	// Id of the object.
+	ID string `json:"id"`
+	// What would become of the object.
+	Action string `json:"action" enum:"created,updated,deleted"`
+	// Members that would differ; secrets are masked for users below editor.
 	Changes []diff.Member `json:"changes"`
 }
 
 // Whom are the keys that an effect concerns. At most 10,000 are counted.
 type Whom struct {
-	Keys   int            `json:"keys" doc:"10000 stands for more"`
-	Called int            `json:"called" doc:"of them, those that were called in the last 24 hours"`
-	Some   []ConcernedKey `json:"some" doc:"the first 20, those first that were called"`
+	// Number of the keys; 10000 stands for more.
+	Keys int `json:"keys"`
+	// Number of those keys that were called in the last 24 hours.
+	Called int `json:"called"`
+	// First 20 of the keys, those first that were called.
+	Some []ConcernedKey `json:"some"`
 }
 
 // A ConcernedKey is one of them.
 type ConcernedKey struct {
-	Hash   string `json:"key_hash"`
-	Alias  string `json:"alias,omitempty"`
-	Called bool   `json:"called" doc:"in the last 24 hours"`
+	// Hash of the key.
+	Hash string `json:"key_hash"`
+	// Alias of the key; left out if it has none.
+	Alias string `json:"alias,omitempty"`
+	// Whether the key was called in the last 24 hours.
+	Called bool `json:"called"`
 }
 
 // Bounds of the keys of an effect.

@@ -15,10 +15,14 @@ import (
 
 // A Right is what callers lose or gain.
 type Right struct {
-	Direction string `json:"direction" enum:"lost,gained" doc:"lost: calls that pass now may be refused"`
-	Policy    string `json:"policy_id,omitempty" doc:"whose keys are meant; empty: all callers of the API"`
-	API       string `json:"api_id,omitempty" doc:"empty: all APIs of the policy"`
-	Text      string `json:"text"`
+	// lost: calls that pass now may be refused; gained: calls that are refused now may pass.
+	Direction string `json:"direction" enum:"lost,gained"`
+	// Id of the policy whose keys are meant; left out: all callers of the API.
+	Policy string `json:"policy_id,omitempty"`
+	// Id of the API that the right is about; left out: all APIs of the policy.
+	API string `json:"api_id,omitempty"`
+	// The right in one line of English.
+	Text string `json:"text"`
 }
 
 // Directions of a right.

@@ -14,28 +14,50 @@ import (
 
 // An Entry is a message in the log of deliveries.
 type Entry struct {
-	ID          string  `json:"id" doc:"also the header webhook-id"`
-	Kind        string  `json:"kind" enum:"webhook,hook,letter"`
-	Target      string  `json:"target" doc:"id of the webhook, the URL of the portal's configuration, or the address of a letter"`
-	Developer   string  `json:"developer_id"`
-	Event       string  `json:"event" doc:"type of the event, or which letter"`
-	State       string  `json:"state" enum:"pending,sending,done,failed,kept"`
-	Attempts    int     `json:"attempts" doc:"since it was last put into the queue"`
-	Status      int     `json:"status" doc:"of the last answer; 0: there was none"`
-	Error       string  `json:"error" doc:"of the last attempt"`
+	// Id of the message; webhooks get it in the header webhook-id.
+	ID string `json:"id"`
+	// webhook: to a webhook of the portal; hook: to a URL of the portal's configuration; letter: an
+	// e-mail.
+	Kind string `json:"kind" enum:"webhook,hook,letter"`
+	// Id of the webhook, the URL of the portal's configuration, or the address of a letter.
+	Target string `json:"target"`
+	// Id of the developer that the message is for or about; empty: none.
+	Developer string `json:"developer_id"`
+	// Type of the event, or name of the letter.
+	// Example: "key_event.created"
+	Event string `json:"event"`
+	// pending: it waits for an attempt; sending: it is being sent; done: it was accepted; failed: it
+	// was given up; kept: it is in the local mailbox.
+	State string `json:"state" enum:"pending,sending,done,failed,kept"`
+	// Attempts since the message was last put into the queue.
+	Attempts int `json:"attempts"`
+	// HTTP status of the last answer; 0: there was none.
+	Status int `json:"status"`
+	// Reason for which the last attempt failed; empty: it did not.
+	Error string `json:"error"`
+	// Time of the next attempt (RFC 3339); left out: there will be none.
 	NextAttempt *string `json:"next_attempt,omitempty"`
+	// Time of the last attempt (RFC 3339); left out: there was none.
 	LastAttempt *string `json:"last_attempt,omitempty"`
-	Created     string  `json:"date_created"`
-	Finished    *string `json:"date_finished,omitempty"`
+	// Time at which the message was put into the queue (RFC 3339).
+	Created string `json:"date_created"`
+	// Time at which the message was done or given up (RFC 3339); left out: it is not.
+	Finished *string `json:"date_finished,omitempty"`
 
-	Tries   json.RawMessage `json:"tries,omitempty" doc:"the last attempts, oldest first, where one message is shown"`
-	Payload *string         `json:"payload,omitempty" doc:"as it is sent, where one message is shown to who may see it"`
+	// Last 20 attempts, oldest first, with at, status, error and milliseconds; in the answer about one
+	// message only.
+	Tries json.RawMessage `json:"tries,omitempty"`
+	// Body of the message, as it is sent; in the answer about one message only, for callers who may
+	// see it.
+	Payload *string `json:"payload,omitempty"`
 }
 
 // A Log is one page of messages.
 type Log struct {
-	Data  []Entry `json:"Data"`
-	Pages int64   `json:"Pages"`
+	// Messages of the page, newest first.
+	Data []Entry `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
 }
 
 const noDelivery = "Delivery does not exist"

@@ -54,25 +54,37 @@ func (b *Mailbox) Routes() []rest.Route {
 
 // letterHead is a letter on a list.
 type letterHead struct {
-	ID        string    `json:"id"`
-	Kind      string    `json:"kind" doc:"which letter it is, such as key_email"`
-	To        string    `json:"to"`
-	Developer string    `json:"developer_id"`
+	// Id of the letter.
+	ID string `json:"id"`
+	// Name of the letter.
+	// Example: "key_email"
+	Kind string `json:"kind"`
+	// E-mail address that the letter is for.
+	To string `json:"to"`
+	// Id of the developer that the letter is for; empty: none.
+	Developer string `json:"developer_id"`
+	// Time at which the letter was written.
 	CreatedAt time.Time `json:"created_at"`
 }
 
 // letterShown is a whole letter.
 type letterShown struct {
 	letterHead
-	From    string `json:"from"`
+	// E-mail address of the sender.
+	From string `json:"from"`
+	// Subject of the letter.
 	Subject string `json:"subject"`
-	Text    string `json:"text"`
-	HTML    string `json:"html"`
+	// Letter as plain text.
+	Text string `json:"text"`
+	// Letter as HTML.
+	HTML string `json:"html"`
 }
 
 type letterList struct {
-	Data  []letterHead
-	Pages int64
+	// Letters of the page, newest first, without their texts.
+	Data []letterHead `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
 }
 
 const noLetter = "There is no such letter"

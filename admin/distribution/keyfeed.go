@@ -264,9 +264,12 @@ func (s *Service) putHeard() {
 
 // Reach says in how many gateways a change is in force.
 type Reach struct {
-	InForce  int      `json:"in_force" doc:"gateways in which the change is in force"`
-	Gateways int      `json:"gateways" doc:"gateways that reported lately"`
-	Missing  []string `json:"missing" doc:"the others, by name"`
+	// Gateways in which the change is in force.
+	InForce int `json:"in_force"`
+	// Gateways that reported lately.
+	Gateways int `json:"gateways"`
+	// The others, by name.
+	Missing []string `json:"missing"`
 }
 
 // How long a change of a key is waited for.

@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegate/sluice/internal/definition/reference"
 )
 
-//go:embed reference.go
+//go:embed reference.go model/model.go webhooks/shape.go
 var files embed.FS
 
 // objects are the objects of the portal, by name.
@@ -34,17 +34,16 @@ type objects struct {
 	Webhook webhooks.Webhook `json:"webhook"`
 }
 
-// Sources are the declarations of the objects of the portal.
-func Sources() []reference.Source {
-	return []reference.Source{model.Source(), webhooks.Source()}
+// source is the declarations of the objects of the portal.
+func source() reference.Source {
+	return reference.Source{Package: reflect.TypeFor[objects]().PkgPath(), Files: files}
 }
 
 // Reference is the reference of the objects of the portal.
 func Reference() (reference.Kind, error) {
-	of := reflect.TypeFor[objects]()
-	comments, err := reference.ReadComments(append(Sources(), reference.Source{Package: of.PkgPath(), Files: files})...)
+	comments, err := reference.ReadComments(source())
 	if err != nil {
 		return reference.Kind{}, err
 	}
-	return comments.Kind("portal", "Objects of the portal", of), nil
+	return comments.Kind("portal", "Objects of the portal", reflect.TypeFor[objects]()), nil
 }

@@ -32,7 +32,7 @@ func TestEveryMemberIsDocumented(t *testing.T) {
 
 // The description of the admin has these comments.
 func TestMembersAreDescribedInOpenAPI(t *testing.T) {
-	text, err := rest.Describe([]rest.Route{{Method: http.MethodGet, Path: "/a", Body: objects{}, Reply: objects{}}}, "test", Sources()...)
+	text, err := rest.Describe([]rest.Route{{Method: http.MethodGet, Path: "/a", Body: objects{}, Reply: objects{}}}, "test", source())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -240,13 +240,20 @@ func (s *Service) evaluate(ctx context.Context, j *job) (result *Result, err err
 
 // A Report is what is known of a run.
 type Report struct {
-	ID      string    `json:"id"`
-	State   string    `json:"state" enum:"running,done,failed"`
+	// Id of the run, by which GET /api/config/replay/{id} finds it.
+	ID string `json:"id"`
+	// Whether the run goes on, is done, or has failed.
+	State string `json:"state" enum:"running,done,failed"`
+	// Time at which the run was asked for.
 	Started time.Time `json:"started_at"`
-	Done    int       `json:"done" doc:"samples that were evaluated"`
-	Total   int       `json:"total" doc:"samples to be evaluated"`
-	Fault   string    `json:"fault,omitempty" doc:"why the run failed"`
-	Result  *Result   `json:"result,omitempty" doc:"of a run that is done"`
+	// Samples that were evaluated.
+	Done int `json:"done"`
+	// Samples to be evaluated.
+	Total int `json:"total"`
+	// Reason for which the run failed; left out: it has not.
+	Fault string `json:"fault,omitempty"`
+	// Result of a run that is done; left out before.
+	Result *Result `json:"result,omitempty"`
 }
 
 // Routes lists the routes of the service.
@@ -353,13 +360,20 @@ func (s *Service) show(ctx context.Context, c *rest.Call) (any, error) {
 
 // Samples are the requests that were recorded.
 type Samples struct {
-	Samples int64             `json:"samples"`
-	Bytes   int64             `json:"bytes" doc:"of their texts"`
-	First   *time.Time        `json:"first_at,omitempty"`
-	Last    *time.Time        `json:"last_at,omitempty"`
-	APIs    []rows.SampledAPI `json:"apis" doc:"at most 500, those with the most samples first"`
-	Most    int               `json:"most" doc:"that are kept, the newest (usage.samples_kept)"`
-	For     int64             `json:"kept_for" doc:"seconds (usage.retention_samples)"`
+	// Number of the requests that are kept.
+	Samples int64 `json:"samples"`
+	// Bytes of their texts together.
+	Bytes int64 `json:"bytes"`
+	// Time of the oldest request; left out if there is none.
+	First *time.Time `json:"first_at,omitempty"`
+	// Time of the newest request; left out if there is none.
+	Last *time.Time `json:"last_at,omitempty"`
+	// APIs whose requests were recorded, those with the most first; at most 500.
+	APIs []rows.SampledAPI `json:"apis"`
+	// Number of the newest requests that are kept (setting usage.samples_kept).
+	Most int `json:"most"`
+	// Seconds for which requests are kept (setting usage.retention_samples).
+	For int64 `json:"kept_for"`
 }
 
 func (s *Service) samples(ctx context.Context, c *rest.Call) (any, error) {

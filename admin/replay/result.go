@@ -12,28 +12,45 @@ import (
 
 // A Result compares what two configurations do with the same requests.
 type Result struct {
-	Samples int        `json:"samples" doc:"recorded requests that were looked at"`
-	From    *time.Time `json:"from,omitempty" doc:"time of the oldest"`
-	To      *time.Time `json:"to,omitempty" doc:"time of the newest"`
-	Summary string     `json:"summary" doc:"in one sentence"`
+	// Recorded requests that were looked at.
+	Samples int `json:"samples"`
+	// Time of the oldest of them; left out if there is none.
+	From *time.Time `json:"from,omitempty"`
+	// Time of the newest of them; left out if there is none.
+	To *time.Time `json:"to,omitempty"`
+	// Result in one sentence of English.
+	Summary string `json:"summary"`
 
-	Refused   Turned `json:"newly_refused" doc:"that pass now, and would be refused"`
-	Allowed   Turned `json:"newly_allowed" doc:"that are refused now, and would pass"`
-	Both      int    `json:"refused_by_both"`
-	Otherwise int    `json:"refused_otherwise" doc:"of refused_by_both, those with another reason than now"`
-	Changed   int    `json:"refused_since" doc:"that passed when they were recorded and are refused now: the configuration or the key has changed, or the refusal depends on what is not recorded"`
+	// Requests that pass now, and would be refused.
+	Refused Turned `json:"newly_refused"`
+	// Requests that are refused now, and would pass.
+	Allowed Turned `json:"newly_allowed"`
+	// Requests that are refused now, and would be refused as well.
+	Both int `json:"refused_by_both"`
+	// Those of refused_by_both that would be refused for another reason than now.
+	Otherwise int `json:"refused_otherwise"`
+	// Requests that passed when they were recorded and are refused now: the configuration or the key
+	// has changed, or the refusal depends on what is not recorded.
+	Changed int `json:"refused_since"`
 
-	Skipped []Skipped `json:"not_compared" doc:"samples that say nothing about the change, by why"`
-	Unknown []string  `json:"not_part" doc:"what the comparison leaves out of all samples"`
+	// Requests that say nothing about the change, by reason.
+	Skipped []Skipped `json:"not_compared"`
+	// What the comparison leaves out of all requests, in English.
+	Unknown []string `json:"not_part"`
 }
 
 // Turned are the samples that a change treats in another way.
 type Turned struct {
-	Samples int      `json:"samples"`
-	Rules   []ByRule `json:"rules" doc:"what refuses them; at most 50, the most frequent first"`
-	Keys    []ByKey  `json:"keys" doc:"whose samples they are; at most 50, the most frequent first"`
-	AllKeys int      `json:"all_keys" doc:"number of the keys, also of those that are not listed"`
-	APIs    []ByAPI  `json:"apis" doc:"at most 50, the most frequent first"`
+	// Number of the requests.
+	Samples int `json:"samples"`
+	// Rules that refuse them, the most frequent first; at most 50.
+	Rules []ByRule `json:"rules"`
+	// Keys that made them, the most frequent first; at most 50.
+	Keys []ByKey `json:"keys"`
+	// Number of all keys that made them, also of those that are not listed.
+	AllKeys int `json:"all_keys"`
+	// APIs that they reach, the most frequent first; at most 50.
+	APIs    []ByAPI `json:"apis"`
 	perRule map[rule]*ByRule
 	perKey  map[string]*ByKey
 	perAPI  map[string]int
@@ -44,47 +61,73 @@ type rule struct{ reason, stage, name, value, from string }
 
 // ByRule are the samples that one rule refuses.
 type ByRule struct {
-	Reason   string    `json:"reason"`
-	Stage    string    `json:"stage,omitempty"`
-	Rule     string    `json:"rule,omitempty" doc:"the field or limit, as definitions and policies call it"`
-	Value    string    `json:"value,omitempty" doc:"of the rule"`
-	Source   string    `json:"from,omitempty" doc:"what has the rule: definition, policy or key"`
-	Samples  int       `json:"samples"`
-	Examples []Example `json:"examples" doc:"at most 5, the newest"`
+	// Reason of the refusal, as metrics and logs have it.
+	// Example: "rate_limit"
+	Reason string `json:"reason"`
+	// Name of the stage that refuses.
+	Stage string `json:"stage,omitempty"`
+	// Field or limit that decides, as definitions and policies call it.
+	Rule string `json:"rule,omitempty"`
+	// Value that the rule is set to.
+	Value string `json:"value,omitempty"`
+	// What has the rule: definition, policy or key.
+	Source string `json:"from,omitempty"`
+	// Number of the requests.
+	Samples int `json:"samples"`
+	// Newest of the requests, at most 5.
+	Examples []Example `json:"examples"`
 }
 
 // ByKey are the samples of one key.
 type ByKey struct {
-	Hash    string `json:"key_hash" doc:"empty: without a known key"`
-	Name    string `json:"key,omitempty" doc:"what logs call the key"`
-	Alias   string `json:"alias,omitempty"`
-	Samples int    `json:"samples"`
+	// Hash of the key; empty: without a known key.
+	Hash string `json:"key_hash"`
+	// Short form of the key's hash, as logs have it.
+	Name string `json:"key,omitempty"`
+	// Alias of the key; left out if it has none.
+	Alias string `json:"alias,omitempty"`
+	// Number of its requests.
+	Samples int `json:"samples"`
 }
 
 // ByAPI are the samples of one API.
 type ByAPI struct {
-	API     string `json:"api_id"`
-	Samples int    `json:"samples"`
+	// Id of the API.
+	API string `json:"api_id"`
+	// Number of the requests that reach it.
+	Samples int `json:"samples"`
 }
 
 // An Example is one sample.
 type Example struct {
-	ID        string    `json:"id" doc:"X-Request-Id of the answer"`
-	At        time.Time `json:"at"`
-	API       string    `json:"api_id"`
-	Method    string    `json:"method"`
-	URL       string    `json:"url"`
-	Operation string    `json:"operation,omitempty"`
-	Hash      string    `json:"key_hash,omitempty"`
-	Alias     string    `json:"alias,omitempty"`
-	Seen      string    `json:"seen,omitempty" doc:"the value of the request"`
-	Said      string    `json:"said,omitempty" doc:"why it is refused"`
+	// X-Request-Id of the answer.
+	ID string `json:"id"`
+	// Time of the request.
+	At time.Time `json:"at"`
+	// Id of the API that it reached.
+	API string `json:"api_id"`
+	// Method of the request.
+	Method string `json:"method"`
+	// Path and query of the request; values of parameters that may authenticate are masked.
+	URL string `json:"url"`
+	// Name of the GraphQL operation; left out without one.
+	Operation string `json:"operation,omitempty"`
+	// Hash of the key; left out without a known key.
+	Hash string `json:"key_hash,omitempty"`
+	// Alias of the key; left out if it has none.
+	Alias string `json:"alias,omitempty"`
+	// Value of the request that the rule was compared with.
+	Seen string `json:"seen,omitempty"`
+	// Reason for which it is refused, in English.
+	Said string `json:"said,omitempty"`
 }
 
 // Skipped are samples that were not compared.
 type Skipped struct {
-	Why     string `json:"why"`
-	Samples int    `json:"samples"`
+	// Reason for which the requests were not compared, in English.
+	Why string `json:"why"`
+	// Number of the requests.
+	Samples int `json:"samples"`
 }
 
 // Bounds of a result.

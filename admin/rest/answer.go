@@ -20,18 +20,29 @@ import (
 
 // Envelope is the answer to every change and to every failed call.
 type Envelope struct {
-	Status  string   `json:"Status" enum:"OK,Error"`
-	Message string   `json:"Message"`
-	Meta    any      `json:"Meta"`
-	ID      string   `json:"ID,omitempty"`
-	Errors  []string `json:"Errors,omitempty" doc:"every problem, each with the place where it is"`
+	// OK if the call did what it is for, else Error.
+	Status string `json:"Status" enum:"OK,Error"`
+	// What was done or what is wrong, in English. Calls that create an object may have its id here.
+	Message string `json:"Message"`
+	// Further result of the call, such as the id of a new object or the number of a revision; null:
+	// none.
+	Meta any `json:"Meta"`
+	// Id of the object that was created; left out by other calls.
+	ID string `json:"ID,omitempty"`
+	// All problems, each with the place where it is.
+	// Example: ["proxy.listen_path: must begin with a slash"]
+	Errors []string `json:"Errors,omitempty"`
 
-	Problems []Problem `json:"Problems,omitempty" doc:"the same, with the places apart"`
+	// The problems of Errors, with the places apart.
+	Problems []Problem `json:"Problems,omitempty"`
 
-	Warnings []string `json:"Warnings,omitempty" doc:"what was accepted and has no effect, each with the place where it is"`
+	// What was accepted and has no effect, each with the place where it is.
+	Warnings []string `json:"Warnings,omitempty"`
 
-	AccessKey  string `json:"access_key,omitempty" doc:"shown this once"`
-	Invitation string `json:"invitation,omitempty" doc:"link that signs a new user in once; shown this once"`
+	// New access key of a user, shown this once.
+	AccessKey string `json:"access_key,omitempty"`
+	// Link that signs a new user in once, shown this once.
+	Invitation string `json:"invitation,omitempty"`
 }
 
 // Done returns the answer to a change that was made.

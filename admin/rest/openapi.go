@@ -21,75 +21,109 @@ import (
 
 // parameters documents every query parameter, by name.
 var parameters = map[string]*huma.Param{
-	"view":  {Description: "row: rows of at most 1 KB in place of whole objects", Schema: &huma.Schema{Type: "string", Enum: []any{"row"}}},
-	"kind":  {Description: "only APIs of this kind; with view=row", Schema: &huma.Schema{Type: "string", Enum: []any{"graphql", "rest"}}},
-	"auth":  {Description: "only APIs whose callers authenticate so; with view=row", Schema: &huma.Schema{Type: "string", Enum: []any{"keyless", "token", "basic", "jwt", "oauth", "mtls"}}},
-	"label": {Description: "only those with this tag; with view=row", Schema: textSchema()},
+	"view":  {Description: "Form of the list. row: rows of at most 1 KB in place of whole objects. Default: whole objects.", Schema: &huma.Schema{Type: "string", Enum: []any{"row"}}},
+	"kind":  {Description: "Only APIs of this kind; with view=row.", Schema: &huma.Schema{Type: "string", Enum: []any{"graphql", "rest"}}},
+	"auth":  {Description: "Only APIs whose callers authenticate so; with view=row.", Schema: &huma.Schema{Type: "string", Enum: []any{"keyless", "token", "basic", "jwt", "oauth", "mtls"}}},
+	"label": {Description: "Only objects with this tag; with view=row.", Schema: textSchema()},
 
-	"p":           {Description: "page, from 1; negative: everything, where the list permits it", Schema: &huma.Schema{Type: "integer", Default: 1}},
-	"page_size":   {Description: "objects on a page", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0), Maximum: new(500.0)}},
-	"q":           {Description: "part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash", Schema: textSchema()},
-	"sort":        {Description: "order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at", Schema: &huma.Schema{Type: "string", Enum: []any{"name", "-name", "created_at", "-created_at", "updated_at", "-updated_at", "listen_path", "-listen_path"}, Default: "name"}},
-	"active":      {Description: "true: only active ones; false: only refused ones", Schema: &huma.Schema{Type: "boolean"}},
-	"policy_ids":  {Description: "ids, separated by commas", Schema: textSchema()},
-	"state":       {Description: "only those in this state: of policies active, draft or deny, of key requests pending, approved or rejected", Schema: &huma.Schema{Type: "string", Enum: []any{"active", "draft", "deny", "pending", "approved", "rejected"}}},
-	"approved":    {Description: "true: only approved ones; false: only the others", Schema: &huma.Schema{Type: "boolean"}},
-	"by_user":     {Description: "only those of the developer with this id", Schema: textSchema()},
-	"for_plan":    {Description: "only those whose for_plan is this", Schema: textSchema()},
-	"api_id":      {Description: "only those that name this API", Schema: textSchema()},
-	"policy_id":   {Description: "only those that name this policy", Schema: textSchema()},
-	"show":        {Description: "true: only what developers may see; false: only what they may not", Schema: &huma.Schema{Type: "boolean"}},
-	"doc_type":    {Description: "only documents of this kind", Schema: &huma.Schema{Type: "string", Enum: []any{"openapi", "graphql", "markdown"}}},
-	"keys":        {Description: "with the private keys; only over connections that nobody reads along", Schema: &huma.Schema{Type: "boolean"}},
-	"reset_quota": {Description: "begin the organisation's quota anew", Schema: &huma.Schema{Type: "boolean"}},
-	"force":       {Description: "go on although other objects depend on what is changed or deleted", Schema: &huma.Schema{Type: "boolean"}},
-	"strict":      {Description: "refuse an object with members that are kept and have no effect; the member strict of the body does the same", Schema: &huma.Schema{Type: "boolean"}},
-	"report":      {Description: "true: what is wrong is answered with 200, Status Error and the problems, in place of 400", Schema: &huma.Schema{Type: "boolean"}},
-	"against":     {Description: "revision to compare with; default: the one before", Schema: &huma.Schema{Type: "integer"}},
-	"path":        {Description: "of a member, such as proxy.listen_path or access_rights[\"orders\"].versions; default: the whole object", Schema: textSchema()},
-	"revision":    {Description: "as of this revision; default: the newest", Schema: &huma.Schema{Type: "integer"}},
-	"inactive":    {Description: "true: only those who may not log in; false: only the others", Schema: &huma.Schema{Type: "boolean"}},
-	"org_id":      {Description: "organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation)", Schema: textSchema()},
-	"object_kind": {Description: "only what was done to objects of this kind", Schema: textSchema()},
-	"object_id":   {Description: "only what was done to this object", Schema: textSchema()},
-	"actor":       {Description: "only what this actor did", Schema: textSchema()},
-	"wait":        {Description: "how long to wait for a change, at most 1m", Schema: &huma.Schema{Type: "string", Examples: []any{"30s"}}},
-	"position":    {Description: "the position of the last answer; empty at first", Schema: &huma.Schema{Type: "string"}},
+	"p":           {Description: "Number of the page, from 1. A negative number asks for everything, where the list permits it.", Schema: &huma.Schema{Type: "integer", Default: 1}},
+	"page_size":   {Description: "Objects on a page. Default: the setting admin.page_size, or what the list has of its own.", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0), Maximum: new(500.0)}},
+	"q":           {Description: "Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash.", Schema: textSchema()},
+	"sort":        {Description: "Order of the list; a hyphen in front is descending. listen_path is for rows of APIs, and rows of keys have name and created_at.", Schema: &huma.Schema{Type: "string", Enum: []any{"name", "-name", "created_at", "-created_at", "updated_at", "-updated_at", "listen_path", "-listen_path"}, Default: "name"}},
+	"active":      {Description: "true: only active objects; false: only those that are not. Default: both.", Schema: &huma.Schema{Type: "boolean"}},
+	"policy_ids":  {Description: "Only policies with these ids, separated by commas.", Schema: textSchema()},
+	"state":       {Description: "Only objects in this state: policies that are active, draft or deny, key requests that are pending, approved or rejected.", Schema: &huma.Schema{Type: "string", Enum: []any{"active", "draft", "deny", "pending", "approved", "rejected"}}},
+	"approved":    {Description: "true: only approved requests; false: only the others. Default: both.", Schema: &huma.Schema{Type: "boolean"}},
+	"by_user":     {Description: "Only requests of the developer with this id.", Schema: textSchema()},
+	"for_plan":    {Description: "Only requests for the policy with this id.", Schema: textSchema()},
+	"api_id":      {Description: "Only objects that name the API with this id.", Schema: textSchema()},
+	"policy_id":   {Description: "Only objects that name the policy with this id.", Schema: textSchema()},
+	"show":        {Description: "true: only what developers may see; false: only what they may not. Default: both.", Schema: &huma.Schema{Type: "boolean"}},
+	"doc_type":    {Description: "Only documents of this kind.", Schema: &huma.Schema{Type: "string", Enum: []any{"openapi", "graphql", "markdown"}}},
+	"keys":        {Description: "Whether the answer has the private keys; only over encrypted connections.", Schema: &huma.Schema{Type: "boolean"}},
+	"reset_quota": {Description: "Whether the organisation's quota begins anew.", Schema: &huma.Schema{Type: "boolean"}},
+	"force":       {Description: "Whether the call goes on although other objects depend on what is changed or deleted.", Schema: &huma.Schema{Type: "boolean"}},
+	"strict":      {Description: "Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same.", Schema: &huma.Schema{Type: "boolean"}},
+	"report":      {Description: "Whether a faulty object is answered with 200, Status Error and the problems, in place of 400.", Schema: &huma.Schema{Type: "boolean"}},
+	"against":     {Description: "Number of the revision to compare with. Default: the one before.", Schema: &huma.Schema{Type: "integer"}},
+	"path":        {Description: "Path of a member, such as proxy.listen_path or access_rights[\"orders\"].versions. Default: the whole object.", Schema: textSchema()},
+	"revision":    {Description: "Number of the revision as of which the question is answered. Default: the newest.", Schema: &huma.Schema{Type: "integer"}},
+	"inactive":    {Description: "true: only developers who may not log in; false: only the others. Default: both.", Schema: &huma.Schema{Type: "boolean"}},
+	"org_id":      {Description: "Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation).", Schema: textSchema()},
+	"object_kind": {Description: "Only what was done to objects of this kind, such as api, policy, key or user.", Schema: textSchema()},
+	"object_id":   {Description: "Only what was done to the object with this id.", Schema: textSchema()},
+	"actor":       {Description: "Only what the actor with this name did, such as ada@example.com.", Schema: textSchema()},
+	"wait":        {Description: "How long to wait for a change, at most 1m. Default: the answer comes at once.", Schema: &huma.Schema{Type: "string", Examples: []any{"30s"}}},
+	"position":    {Description: "Member position of the last answer; empty at first.", Schema: &huma.Schema{Type: "string"}},
 
-	"apply": {Description: "store what is found; false: only say what would change", Schema: &huma.Schema{Type: "boolean", Default: true}},
-	"hash":  {Description: "SHA-256 of one of the schemas that the API had; default: the present one", Schema: textSchema()},
+	"apply": {Description: "true: what is found is stored; false: the answer says what would change, and nothing is stored.", Schema: &huma.Schema{Type: "boolean", Default: true}},
+	"hash":  {Description: "SHA-256 of one of the schemas that the API had. Default: the present one.", Schema: textSchema()},
 
-	"policy":   {Description: "id of the policy, as a key with it alone would have it", Schema: textSchema()},
-	"key_hash": {Description: "hash of the key", Schema: textSchema()},
-	"type":     {Description: "name of a type of the schema; default: all types", Schema: textSchema()},
-	"key_id":   {Description: "id of one's own key; left out for an API that asks for none", Schema: textSchema()},
+	"policy":   {Description: "Id of the policy, as a key with it alone would have it.", Schema: textSchema()},
+	"key_hash": {Description: "Hash of the key.", Schema: textSchema()},
+	"type":     {Description: "Name of a type of the schema. Default: all types.", Schema: textSchema()},
+	"key_id":   {Description: "Id of the developer's own key; left out for an API that asks for none.", Schema: textSchema()},
 
-	"gateway":      {Description: "only those of the gateway with this name", Schema: textSchema()},
-	"after":        {Description: "the member next of the page before", Schema: textSchema()},
-	"phase":        {Description: "only those in this phase at a gateway", Schema: &huma.Schema{Type: "string", Enum: []any{"starting", "running", "waiting", "reconnecting", "failing", "draining", "stopped"}}},
-	"code":         {Description: "with which the connection is closed: 1000, after which clients do not connect again on their own; 1012, after which they do; 4403, forbidden", Schema: &huma.Schema{Type: "integer", Enum: []any{1000, 1012, 4403}, Default: 1000}},
-	"close_reason": {Description: "that the client is given, at most 123 bytes", Schema: textSchema()},
+	"gateway":      {Description: "Only what the gateway with this name has.", Schema: textSchema()},
+	"after":        {Description: "Member next of the page before. Default: the first page.", Schema: textSchema()},
+	"phase":        {Description: "Only streams in this phase at a gateway.", Schema: &huma.Schema{Type: "string", Enum: []any{"starting", "running", "waiting", "reconnecting", "failing", "draining", "stopped"}}},
+	"code":         {Description: "Code with which the connection is closed: 1000, after which clients do not connect again on their own; 1012, after which they do; 4403, forbidden.", Schema: &huma.Schema{Type: "integer", Enum: []any{1000, 1012, 4403}, Default: 1000}},
+	"close_reason": {Description: "Reason that the client is given, at most 123 bytes. Default: none.", Schema: textSchema()},
 
-	"developer":      {Description: "only those of the developer with this id", Schema: textSchema()},
-	"webhook":        {Description: "only those to the webhook with this id", Schema: textSchema()},
-	"delivery_state": {Description: "only those in this state", Schema: &huma.Schema{Type: "string", Enum: []any{"pending", "done", "failed", "kept"}}},
+	"developer":      {Description: "Only messages about the developer with this id.", Schema: textSchema()},
+	"webhook":        {Description: "Only messages to the webhook with this id.", Schema: textSchema()},
+	"delivery_state": {Description: "Only messages in this state.", Schema: &huma.Schema{Type: "string", Enum: []any{"pending", "done", "failed", "kept"}}},
 
-	"from":      {Description: "beginning of the range, as in RFC 3339 or in unix seconds", Schema: textSchema()},
-	"to":        {Description: "end of the range; default: now", Schema: textSchema()},
-	"days":      {Description: "how many days back", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0), Maximum: new(92.0), Default: 7}},
-	"since":     {Description: "only what came at this time or later, as in RFC 3339", Schema: textSchema()},
-	"limit":     {Description: "how many of the newest", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0)}},
-	"step":      {Description: "what a row is of; minutes are kept for days, hours for a year", Schema: &huma.Schema{Type: "string", Enum: []any{"minute", "hour", "day", "none"}}},
-	"group_by":  {Description: "what calls are told apart by: some of api, key, status and reason, separated by commas", Schema: textSchema()},
-	"as_policy": {Description: "id of a policy, also of one that the batch creates: callers with a key have it alone under the changed configuration, in place of their own rights; only requests to APIs that it names are compared", Schema: textSchema()},
-	"api":       {Description: "only calls to the API with this id", Schema: textSchema()},
-	"key":       {Description: "only calls of the key with this hash; empty: only those without a known key", Schema: textSchema()},
-	"status":    {Description: "only calls that were answered so; 0: those without an answer", Schema: &huma.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(999.0)}},
-	"reason":    {Description: "only calls that were refused or failed for this reason", Schema: textSchema()},
+	"from":      {Description: "Beginning of the range, as in RFC 3339 or in Unix seconds.", Schema: textSchema()},
+	"to":        {Description: "End of the range, as in RFC 3339 or in Unix seconds. Default: now.", Schema: textSchema()},
+	"days":      {Description: "Number of days that the range goes back.", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0), Maximum: new(92.0), Default: 7}},
+	"since":     {Description: "Only what came at this time or later, as in RFC 3339.", Schema: textSchema()},
+	"limit":     {Description: "Number of the newest requests to take.", Schema: &huma.Schema{Type: "integer", Minimum: new(1.0)}},
+	"step":      {Description: "Length of time that a row is of; minutes are kept for days, hours for a year.", Schema: &huma.Schema{Type: "string", Enum: []any{"minute", "hour", "day", "none"}}},
+	"group_by":  {Description: "What calls are grouped by: some of api, key, status and reason, separated by commas. Default: all calls are one group.", Schema: textSchema()},
+	"as_policy": {Description: "Id of a policy, also of one that the batch creates: callers with a key have it alone under the changed configuration, in place of their own rights; only requests to APIs that it names are compared.", Schema: textSchema()},
+	"api":       {Description: "Only calls to the API with this id.", Schema: textSchema()},
+	"key":       {Description: "Only calls of the key with this hash; empty: only those without a known key.", Schema: textSchema()},
+	"status":    {Description: "Only calls that were answered with this HTTP status; 0: those without an answer.", Schema: &huma.Schema{Type: "integer", Minimum: new(0.0), Maximum: new(999.0)}},
+	"reason":    {Description: "Only calls that were refused or failed for this reason, such as rate_limit.", Schema: textSchema()},
 
-	"own":            {Description: "the key's own limits, also where those of its policies take their place, and what is stored of its quotas", Schema: &huma.Schema{Type: "boolean"}},
-	"hashed":         {Description: "the path holds the hash and nothing else", Schema: &huma.Schema{Type: "boolean"}},
-	"suppress_reset": {Description: "keep the key's used quota", Schema: &huma.Schema{Type: "boolean"}},
+	"own":            {Description: "Whether the answer has the key's own limits, also where those of its policies take their place, and what is stored of its quotas.", Schema: &huma.Schema{Type: "boolean"}},
+	"hashed":         {Description: "Whether the path holds the hash of a key and nothing else.", Schema: &huma.Schema{Type: "boolean"}},
+	"suppress_reset": {Description: "Whether the key's used quota stays.", Schema: &huma.Schema{Type: "boolean"}},
+}
+
+// inPath documents the parameters of paths, by the part of the path in front of them.
+var inPath = map[string]string{
+	"apis":          "Id of the API.",
+	"approve":       "Id of the key request.",
+	"catalogue":     "Id of the catalogue entry.",
+	"certs":         "Id of the certificate: the organisation, then its SHA-256.",
+	"connections":   "Id of the connection.",
+	"deliveries":    "Id of the message.",
+	"developers":    "Id of the developer.",
+	"documentation": "Id of the document.",
+	"entries":       "Id of the catalogue entry.",
+	"gateways":      "Name of the gateway.",
+	"hooks":         "Id of the webhook.",
+	"keys":          "Hash or custom id of the key, or the key itself; in the portal its key_id.",
+	"mailbox":       "Id of the letter.",
+	"oauth-clients": "Id of the OAuth client.",
+	"orgs":          "Id of the organisation.",
+	"pages":         "Last part of the page's path.",
+	"password":      "Id of the developer.",
+	"policies":      "Id of the policy.",
+	"refusals":      "X-Request-Id of the refused request.",
+	"reject":        "Id of the key request.",
+	"replay":        "Id of the run.",
+	"requests":      "Id of the key request.",
+	"revisions":     "Number of the revision.",
+	"routes":        "Id of the route.",
+	"secrets":       "Name of the secret: at most 128 letters, digits, hyphens, underscores and full stops, beginning with a letter or digit.",
+	"session":       "Id of the session.",
+	"sessions":      "Id of the session.",
+	"streams":       "Id of the API of event streams.",
+	"users":         "Id of the user.",
+	"webhooks":      "Id of the webhook.",
 }
 
 func textSchema() *huma.Schema { return &huma.Schema{Type: "string"} }
@@ -159,7 +193,7 @@ func Describe(routes []Route, version string, sources ...reference.Source) ([]by
 	for name, schema := range schemas {
 		shape(schema, registry.TypeFromRef(schemaPrefix+name), sent[name])
 		if t := registry.TypeFromRef(schemaPrefix + name); t != nil && t.Kind() == reflect.Struct {
-			describe(schema, t, comments)
+			describe(schema, t, comments, sent[name])
 		}
 	}
 	return json.Marshal(doc)
@@ -179,9 +213,9 @@ func spread(registry huma.Registry, s *huma.Schema, t reflect.Type) {
 	}
 }
 
-// describe gives the members of a definition what their comments say. An object that may be
-// written as a string is one or the other.
-func describe(s *huma.Schema, t reflect.Type, comments *reference.Comments) {
+// describe gives the members of an object what their comments say; only what is sent has
+// defaults. An object that may be written as a string is one or the other.
+func describe(s *huma.Schema, t reflect.Type, comments *reference.Comments, sent bool) {
 	short := false
 	for _, m := range comments.Of(t) {
 		short = short || m.Short()
@@ -193,7 +227,9 @@ func describe(s *huma.Schema, t reflect.Type, comments *reference.Comments) {
 		if property.Ref != "" { // has its own description otherwise
 			continue
 		}
-		property.Default = m.Constant()
+		if sent {
+			property.Default = m.Constant()
+		}
 		if len(m.Example) > 0 {
 			property.Examples = []any{m.Example}
 		}
@@ -324,7 +360,7 @@ func operation(r *Route, registry huma.Registry) (*huma.Operation, error) {
 		done.Content = map[string]*huma.MediaType{"text/plain": {Schema: textSchema()}}
 	}
 	for _, name := range pathParameters.FindAllStringSubmatch(r.Path, -1) {
-		op.Parameters = append(op.Parameters, &huma.Param{Name: name[1], In: "path", Required: true, Schema: textSchema()})
+		op.Parameters = append(op.Parameters, &huma.Param{Name: name[2], In: "path", Required: true, Description: inPath[name[1]], Schema: textSchema()})
 	}
 	for _, name := range r.Query {
 		known := parameters[name]
@@ -337,12 +373,12 @@ func operation(r *Route, registry huma.Registry) (*huma.Operation, error) {
 	}
 	if r.Method == http.MethodPost && r.Role != Anyone {
 		op.Parameters = append(op.Parameters, &huma.Param{
-			Name: "Idempotency-Key", In: "header", Schema: textSchema(), Description: "at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was",
+			Name: "Idempotency-Key", In: "header", Schema: textSchema(), Description: "Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was.",
 		})
 	}
 	if r.Match {
 		op.Parameters = append(op.Parameters, &huma.Param{
-			Name: "If-Match", In: "header", Schema: textSchema(), Description: "ETag of the object as the caller saw it; another version is answered with 409",
+			Name: "If-Match", In: "header", Schema: textSchema(), Description: "ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version.",
 		})
 	}
 	if r.Body != nil {
@@ -363,8 +399,9 @@ func operation(r *Route, registry huma.Registry) (*huma.Operation, error) {
 	return op, nil
 }
 
-// access says in sentences who may call the route; "" for everybody.
-func (r *Route) access() (text string) {
+// access says in sentences who may call the route.
+func (r *Route) access() string {
+	text := "Needs no credential."
 	if r.Role != Anyone {
 		text = "Needs the role " + string(r.Role) + "."
 	}
@@ -377,7 +414,7 @@ func (r *Route) access() (text string) {
 	return text
 }
 
-var pathParameters = regexp.MustCompile(`\{(\w+)\}`)
+var pathParameters = regexp.MustCompile(`([^/]+)/\{(\w+)\}`)
 
 // operationID names an operation by method and path: get-api-apis-id.
 func operationID(r *Route) string {

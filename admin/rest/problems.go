@@ -14,10 +14,15 @@ import (
 
 // Problem is one thing that is wrong with what was sent, and where.
 type Problem struct {
-	Path    string `json:"path" doc:"such as proxy.listen_path; empty: the whole body"`
+	// Path of the member, such as proxy.listen_path; empty: the whole body.
+	Path string `json:"path"`
+	// What is wrong with the member, and what would be right.
 	Message string `json:"message"`
-	Line    int    `json:"line,omitempty" doc:"in the body, from 1: of the member, or of the closest one around it that is there; left out where it is not known"`
-	Column  int    `json:"column,omitempty" doc:"from 1, in UTF-16 code units"`
+	// Line of the body, from 1, of the member, or of the closest one around it that is there; left out
+	// where it is not known.
+	Line int `json:"line,omitempty"`
+	// Column of the line, from 1, in UTF-16 code units.
+	Column int `json:"column,omitempty"`
 }
 
 // problemsOf returns the problems that texts of the form "path: message" stand for.

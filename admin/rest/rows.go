@@ -9,9 +9,12 @@ import (
 
 // RowCounts is what every list of rows says beside them.
 type RowCounts struct {
-	Total  int64 `json:"total" doc:"on all pages, at most 10000"`
-	Capped bool  `json:"total_capped" doc:"there are more than total"`
-	Pages  int64 `json:"pages" doc:"of total; later ones can be asked for as well"`
+	// Number of objects on all pages, at most 10000.
+	Total int64 `json:"total"`
+	// Whether there are more objects.
+	Capped bool `json:"total_capped"`
+	// Number of pages of total; later pages can be asked for as well.
+	Pages int64 `json:"pages"`
 }
 
 // RowCountsOf returns the counts of a list.

@@ -18,19 +18,30 @@ const membersPath = "graphql.supergraph.subgraphs"
 
 // A Composition is what comes of composing subgraphs.
 type Composition struct {
-	Valid     bool             `json:"valid"`
-	MergedSDL string           `json:"merged_sdl,omitempty" doc:"the schema of clients, if the subgraphs can be composed"`
-	Problems  []ComposeProblem `json:"problems" doc:"everything because of which they cannot be composed; at most 1,001"`
+	// Whether the subgraphs can be composed.
+	Valid bool `json:"valid"`
+	// Schema of clients in SDL; left out if the subgraphs cannot be composed.
+	MergedSDL string `json:"merged_sdl,omitempty"`
+	// Everything because of which the subgraphs cannot be composed; at most 1,001.
+	Problems []ComposeProblem `json:"problems"`
 }
 
 // A ComposeProblem is one thing because of which subgraphs cannot be composed.
 type ComposeProblem struct {
-	Code    compose.Code    `json:"code" doc:"kind of the problem; it does not change between releases"`
-	Message string          `json:"message" doc:"the rule that is broken"`
-	Detail  string          `json:"detail,omitempty" doc:"what breaks it"`
-	Type    string          `json:"type,omitempty"`
-	Field   string          `json:"field,omitempty" doc:"field, input field, enum value or union member; field(argument:) for an argument"`
-	Places  []compose.Place `json:"places,omitempty" doc:"subgraphs and lines that the problem is about; at most 20"`
+	// Kind of the problem, which does not change between releases.
+	// Example: "FIELD_TYPES_DIFFER"
+	Code compose.Code `json:"code"`
+	// Rule that is broken, in English.
+	Message string `json:"message"`
+	// What breaks the rule; left out where the message says it.
+	Detail string `json:"detail,omitempty"`
+	// Name of the type that the problem is about; left out: it is not about one type.
+	Type string `json:"type,omitempty"`
+	// Field, input field, enum value or union member that the problem is about; field(argument:) for
+	// an argument.
+	Field string `json:"field,omitempty"`
+	// Subgraphs and lines that the problem is about; at most 20.
+	Places []compose.Place `json:"places,omitempty"`
 }
 
 // Compose composes subgraphs of an organisation. Those that name an API and have no schema

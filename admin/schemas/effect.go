@@ -27,12 +27,18 @@ const (
 
 // A Comparison is what a new schema of an API changes and breaks.
 type Comparison struct {
-	Changes     []change.Change `json:"changes" doc:"breaking ones first; at most 1,000"`
-	Total       int             `json:"changes_total"`
-	Breaking    int             `json:"breaking" doc:"how many changes are"`
-	Broken      []change.Break  `json:"broken" doc:"field rules, persisted queries and trusted documents that the new schema breaks; at most 1,000"`
-	BrokenTotal int             `json:"broken_total"`
-	Used        *Use            `json:"used,omitempty" doc:"how the fields were read that breaking changes are about; left out if no change breaks clients"`
+	// Changes of the schema, breaking ones first; at most 1,000.
+	Changes []change.Change `json:"changes"`
+	// Number of all changes.
+	Total int `json:"changes_total"`
+	// Number of the breaking changes.
+	Breaking int `json:"breaking"`
+	// Field rules, persisted queries and trusted documents that the new schema breaks; at most 1,000.
+	Broken []change.Break `json:"broken"`
+	// Number of all that it breaks.
+	BrokenTotal int `json:"broken_total"`
+	// How the fields were read that breaking changes are about; left out if no change breaks clients.
+	Used *Use `json:"used,omitempty"`
 
 	api        string   // its id
 	unservable []string // those of Broken for which gateways refuse the API
@@ -41,18 +47,27 @@ type Comparison struct {
 // Use is how fields were read, since gateways were started.
 type Use struct {
 	usage.CountedBy
-	Fields  []usage.FieldUse `json:"fields" nullable:"false" doc:"that were read, by type and name"`
-	More    bool             `json:"more" doc:"more fields of the API were read than gateways report at once; GET /api/apis/{id}/usage/fields tells them by type"`
-	Unknown string           `json:"unknown,omitempty" doc:"why the gateways were not asked"`
+	// Fields that were read, by type and name.
+	Fields []usage.FieldUse `json:"fields" nullable:"false"`
+	// Whether more fields of the API were read than gateways report at once; GET
+	// /api/apis/{id}/usage/fields lists them by type.
+	More bool `json:"more"`
+	// Reason for which the gateways were not asked; left out: they were.
+	Unknown string `json:"unknown,omitempty"`
 }
 
 // A ClientEffect is what a change of an API means for the clients of a GraphQL API: of itself,
 // or of a supergraph that names it, once that is composed anew.
 type ClientEffect struct {
-	API       string           `json:"api_id"`
-	Name      string           `json:"name"`
-	Unchecked bool             `json:"unchecked,omitempty" doc:"it names the API as well, and was not composed: the first 20 supergraphs are"`
-	Problems  []ComposeProblem `json:"problems" nullable:"false" doc:"because of which the supergraph cannot be composed with the new schema"`
+	// Id of the GraphQL API whose clients are meant.
+	API string `json:"api_id"`
+	// Name of that API.
+	Name string `json:"name"`
+	// Whether it names the changed API as well, and was not composed: only the first 20 supergraphs
+	// are.
+	Unchecked bool `json:"unchecked,omitempty"`
+	// Problems because of which the supergraph cannot be composed with the new schema.
+	Problems []ComposeProblem `json:"problems" nullable:"false"`
 	Comparison
 
 	place string // what warnings begin with

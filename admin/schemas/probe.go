@@ -32,12 +32,19 @@ const (
 
 // A Found is what answers at an address.
 type Found struct {
-	Kind     string `json:"kind" enum:"graphql,openapi,plain"`
-	Status   int    `json:"status" doc:"of the answer to GET, or to the introspection query; 0: nothing answered"`
-	Schema   string `json:"schema,omitempty" doc:"of a GraphQL server, in SDL"`
-	Document string `json:"document,omitempty" doc:"the OpenAPI document as it was sent"`
-	Name     string `json:"name,omitempty" doc:"that the document has for the API"`
-	Error    string `json:"error,omitempty" doc:"why nothing answered, or why no more is known"`
+	// graphql: a GraphQL server answers; openapi: a server with an OpenAPI document does; plain: any
+	// other answer, or none.
+	Kind string `json:"kind" enum:"graphql,openapi,plain"`
+	// HTTP status of the answer to GET, or to the introspection query; 0: nothing answered.
+	Status int `json:"status"`
+	// Schema of a GraphQL server, in SDL.
+	Schema string `json:"schema,omitempty"`
+	// OpenAPI document as it was sent.
+	Document string `json:"document,omitempty"`
+	// Name that the document has for the API.
+	Name string `json:"name,omitempty"`
+	// Reason for which nothing answered, or no more is known.
+	Error string `json:"error,omitempty"`
 }
 
 // Probe finds out what answers at an address: a GraphQL server that can be introspected,

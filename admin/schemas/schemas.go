@@ -85,9 +85,12 @@ const (
 
 // A Problem is one problem of a schema.
 type Problem struct {
+	// What is wrong, in English.
 	Message string `json:"message"`
-	Line    int    `json:"line" doc:"from 1"`
-	Column  int    `json:"column" doc:"from 1, in UTF-16 code units"`
+	// Line of the schema, from 1.
+	Line int `json:"line"`
+	// Column of the line, from 1, in UTF-16 code units.
+	Column int `json:"column"`
 }
 
 // Problems returns all problems of a schema.

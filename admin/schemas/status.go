@@ -10,30 +10,46 @@ import (
 
 // Status is the state of fetching an API's schema.
 type Status struct {
-	API        string     `json:"api_id"`
-	SchemaHash string     `json:"schema_hash" doc:"SHA-256 of the stored schema"`
-	LastUpdate string     `json:"last_schema_update,omitempty" doc:"when the schema was last taken from the upstream"`
-	Interval   int64      `json:"interval" doc:"seconds between fetches; 0: on demand only"`
-	NextAt     *time.Time `json:"next_at,omitempty" doc:"when the schema is fetched next"`
-	CheckedAt  *time.Time `json:"checked_at,omitempty" doc:"last try to fetch the schema"`
-	FetchedAt  *time.Time `json:"fetched_at,omitempty" doc:"last try that worked"`
-	LastError  string     `json:"last_sync_error" doc:"why the last try did not work, empty when it did"`
-	Failing    *time.Time `json:"failing_since,omitempty"`
+	// Id of the API.
+	API string `json:"api_id"`
+	// SHA-256 of the stored schema.
+	SchemaHash string `json:"schema_hash"`
+	// Time at which the schema was last taken from the upstream (RFC 3339); left out: never.
+	LastUpdate string `json:"last_schema_update,omitempty"`
+	// Seconds between two fetches; 0: on demand only.
+	Interval int64 `json:"interval"`
+	// Time of the next fetch; left out: none is planned.
+	NextAt *time.Time `json:"next_at,omitempty"`
+	// Time of the last attempt to fetch the schema; left out: there was none.
+	CheckedAt *time.Time `json:"checked_at,omitempty"`
+	// Time of the last attempt that succeeded; left out: none did.
+	FetchedAt *time.Time `json:"fetched_at,omitempty"`
+	// Reason for which the last attempt failed; empty: it did not.
+	LastError string `json:"last_sync_error"`
+	// Time since which attempts have failed; left out: the last one did not.
+	Failing *time.Time `json:"failing_since,omitempty"`
 }
 
 // Past is an earlier schema of an API.
 type Past struct {
-	Hash     string    `json:"hash" doc:"SHA-256 of the schema; GET …/schema?hash= has its text"`
-	Source   string    `json:"source" enum:"upload,introspection,rollback"`
-	Author   string    `json:"author"`
-	Revision int64     `json:"revision" doc:"of the configuration"`
-	Size     int32     `json:"size" doc:"bytes"`
-	At       time.Time `json:"at"`
+	// SHA-256 of the schema; GET /api/apis/{id}/schema?hash= has its text.
+	Hash string `json:"hash"`
+	// How the schema came in: with the definition, from the upstream, or by a rollback.
+	Source string `json:"source" enum:"upload,introspection,rollback"`
+	// E-mail address of the user, or name of the gateway or system task, that stored it.
+	Author string `json:"author"`
+	// Revision of the configuration that it came in with.
+	Revision int64 `json:"revision"`
+	// Bytes of the schema.
+	Size int32 `json:"size"`
+	// Time at which it was stored.
+	At time.Time `json:"at"`
 }
 
 // History holds the latest schemas of an API.
 type History struct {
-	Schemas []Past `json:"schemas" doc:"newest first; 20 are kept"`
+	// Schemas that the API has had, newest first; 20 are kept.
+	Schemas []Past `json:"schemas"`
 }
 
 // Text returns the stored schema of an API, or the earlier one with a hash, and the

@@ -22,13 +22,18 @@ const listed = 1000
 
 // A Report is the result of fetching a schema.
 type Report struct {
-	Applied bool `json:"applied" doc:"the schema was stored and goes to the gateways"`
+	// Whether the schema was stored and goes to the gateways.
+	Applied bool `json:"applied"`
 	Comparison
-	Supergraphs  []*ClientEffect `json:"supergraphs" nullable:"false" doc:"what the schema means for the supergraphs that name the API, once they are composed anew"`
-	SDLChanged   bool            `json:"sdl_changed" doc:"the schema for federation of a subgraph differs, in more than layout"`
-	SchemaHash   string          `json:"schema_hash" doc:"SHA-256 of the upstream's schema"`
-	PreviousHash string          `json:"previous_hash" doc:"SHA-256 of the schema that was stored"`
-	Version      int64           `json:"-"` // of the API, afterwards
+	// What the schema means for the supergraphs that name the API, once they are composed anew.
+	Supergraphs []*ClientEffect `json:"supergraphs" nullable:"false"`
+	// Whether the schema for federation of a subgraph differs, in more than layout.
+	SDLChanged bool `json:"sdl_changed"`
+	// SHA-256 of the upstream's schema.
+	SchemaHash string `json:"schema_hash"`
+	// SHA-256 of the schema that was stored before; empty: none was.
+	PreviousHash string `json:"previous_hash"`
+	Version      int64  `json:"-"` // of the API, afterwards
 }
 
 // Message returns a sentence about the result.

@@ -26,6 +26,8 @@ const (
 
 // forgotten is the body of a call that asks for a letter to set a password.
 type forgotten struct {
+	// E-mail address of the user; the answer is the same whether a user has it or not.
+	// Example: "ada@example.com"
 	Email string `json:"email_address"`
 }
 

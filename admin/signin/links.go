@@ -22,9 +22,12 @@ const (
 
 // Link is a link that signs its user in once.
 type Link struct {
-	Link      string    `json:"link" doc:"signs in once; the part after # is the secret. Empty: it is in a letter"`
+	// Link that signs the user in once; the part after # is the secret. Empty: it is in a letter.
+	Link string `json:"link"`
+	// Time after which the link is refused.
 	ExpiresAt time.Time `json:"expires_at"`
-	SentTo    string    `json:"sent_to,omitempty" doc:"the address that a letter with the link goes to"`
+	// E-mail address that a letter with the link goes to; left out: no letter is sent.
+	SentTo string `json:"sent_to,omitempty"`
 }
 
 // Ways to invite a user.
@@ -120,7 +123,9 @@ func (s *Service) enterUser(ctx context.Context, c *rest.Call, by store.Author, 
 
 // invitation is the body of a call that invites a user again.
 type invitation struct {
-	By string `json:"by,omitempty" enum:"link,letter" doc:"letter: the user gets a letter with the link, and the answer has none; default: link"`
+	// How the link reaches the user. link: the answer has it; letter: the user gets a letter with it.
+	// Default: link.
+	By string `json:"by,omitempty" enum:"link,letter"`
 }
 
 // invite makes another link for a user who was invited.

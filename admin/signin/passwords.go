@@ -100,13 +100,17 @@ func hashFault(err error) error {
 
 // passwordChange is the body of a change of the caller's own password.
 type passwordChange struct {
-	Password    string `json:"password,omitempty" doc:"the one in force; not needed without one, or in the first 15 minutes of a session that began with an access key or a link"`
-	NewPassword string `json:"new_password" doc:"10…1024 bytes"`
+	// Password in force; not needed without one, or in the first 15 minutes of a session that began
+	// with an access key or a link.
+	Password string `json:"password,omitempty"`
+	// Password to be in force, 10 to 1024 bytes.
+	NewPassword string `json:"new_password"`
 }
 
 // passwordReset is the body of a change of another user's password.
 type passwordReset struct {
-	NewPassword string `json:"new_password" doc:"10…1024 bytes"`
+	// 10…1024 bytes.
+	NewPassword string `json:"new_password"`
 }
 
 // changePassword changes the caller's own password. All sessions end, and that of the

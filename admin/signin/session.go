@@ -24,22 +24,33 @@ const usedEvery = time.Minute
 
 // session is the answer about a session.
 type session struct {
-	User      sessionUser `json:"user"`
-	CSRFToken string      `json:"csrf_token" doc:"sent as X-CSRF-Token with calls that change something"`
-	ExpiresAt time.Time   `json:"expires_at" doc:"when it ends, whatever happens; it also ends after an hour without a call"`
+	// User whose session it is.
+	User sessionUser `json:"user"`
+	// Token to be sent as X-CSRF-Token with calls that change something.
+	CSRFToken string `json:"csrf_token"`
+	// Time at which the session ends, whatever happens; it also ends after an hour without a call.
+	ExpiresAt time.Time `json:"expires_at"`
 
-	NeedsPassword bool `json:"needs_password" doc:"to change the password, the one in force must be shown"`
+	// Whether the password in force must be shown to change it.
+	NeedsPassword bool `json:"needs_password"`
 }
 
 // sessionUser is the user of a session.
 type sessionUser struct {
-	ID          string `json:"id"`
-	Email       string `json:"email_address"`
-	FirstName   string `json:"first_name"`
-	LastName    string `json:"last_name"`
-	Role        string `json:"role" enum:"viewer,approver,editor,admin"`
-	OrgID       string `json:"org_id"`
-	HasPassword bool   `json:"has_password"`
+	// Id of the user.
+	ID string `json:"id"`
+	// E-mail address of the user.
+	Email string `json:"email_address"`
+	// First name; empty: not known.
+	FirstName string `json:"first_name"`
+	// Last name; empty: not known.
+	LastName string `json:"last_name"`
+	// What the user may do.
+	Role string `json:"role" enum:"viewer,approver,editor,admin"`
+	// Id of the organisation that the user belongs to.
+	OrgID string `json:"org_id"`
+	// Whether the user has chosen a password.
+	HasPassword bool `json:"has_password"`
 }
 
 // start is what a session begins with.
@@ -189,19 +200,28 @@ func (s *Service) end(ctx context.Context, c *rest.Call, id string) error {
 
 // sessionList are the sessions of a user, newest first.
 type sessionList struct {
+	// Open sessions of the user, newest first.
 	Sessions []sessionRow `json:"sessions"`
 }
 
 // sessionRow is one session in a list.
 type sessionRow struct {
-	ID         string    `json:"id"`
-	CreatedAt  time.Time `json:"created_at"`
-	LastUsedAt time.Time `json:"last_used_at" doc:"to the minute"`
-	ExpiresAt  time.Time `json:"expires_at"`
-	Address    string    `json:"address"`
-	Agent      string    `json:"agent" doc:"User-Agent of the browser"`
-	Proof      string    `json:"proof" enum:"password,access_key,link" doc:"what it began with"`
-	Current    bool      `json:"current" doc:"it is the session of this call"`
+	// Id of the session, which ends it in DELETE /api/session/{id}; it is no credential.
+	ID string `json:"id"`
+	// Time of the sign-in.
+	CreatedAt time.Time `json:"created_at"`
+	// Time of the last call, to the minute.
+	LastUsedAt time.Time `json:"last_used_at"`
+	// Time at which the session ends.
+	ExpiresAt time.Time `json:"expires_at"`
+	// IP address of the sign-in.
+	Address string `json:"address"`
+	// User-Agent of the browser.
+	Agent string `json:"agent"`
+	// What the session began with.
+	Proof string `json:"proof" enum:"password,access_key,link"`
+	// Whether it is the session of this call.
+	Current bool `json:"current"`
 }
 
 func (s *Service) listSessions(ctx context.Context, c *rest.Call) (any, error) {

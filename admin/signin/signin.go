@@ -107,10 +107,14 @@ func (s *Service) Sweep(ctx context.Context) {
 
 // credentials are the body of a sign-in: one of three.
 type credentials struct {
-	Email     string `json:"email,omitempty" doc:"with password"`
-	Password  string `json:"password,omitempty"`
+	// E-mail address of the user, together with password.
+	Email string `json:"email,omitempty"`
+	// Password of the user.
+	Password string `json:"password,omitempty"`
+	// Access key of the user, in place of email and password.
 	AccessKey string `json:"access_key,omitempty"`
-	Enter     string `json:"enter,omitempty" doc:"the token of a link that signs in once"`
+	// Token of a link that signs in once, in place of email and password.
+	Enter string `json:"enter,omitempty"`
 }
 
 // Ways to prove who one is.
@@ -151,7 +155,9 @@ func (s *Service) signIn(ctx context.Context, c *rest.Call) (any, error) {
 
 // login is the body of the sign-in that other products have, too.
 type login struct {
-	Email    string `json:"email_address"`
+	// E-mail address of the user.
+	Email string `json:"email_address"`
+	// Password of the user.
 	Password string `json:"password"`
 }
 

@@ -44,10 +44,14 @@ func (s *Store) OnPublish(hook PublishHook) { s.hooks = append(s.hooks, hook) }
 
 // ObjectChange is what a revision did to one object.
 type ObjectChange struct {
-	Kind   string `json:"kind"` // api or policy
-	ID     string `json:"id"`
-	Name   string `json:"name"`
-	Action string `json:"action"` // created, updated or deleted
+	// Kind of the object.
+	Kind string `json:"kind" enum:"api,policy"`
+	// Id of the object.
+	ID string `json:"id"`
+	// Name of the object.
+	Name string `json:"name"`
+	// What became of the object.
+	Action string `json:"action" enum:"created,updated,deleted"`
 }
 
 // The kinds of objects that a revision holds.

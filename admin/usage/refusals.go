@@ -15,45 +15,77 @@ import (
 
 // Refusals is a page of records of refused requests.
 type Refusals struct {
-	Data  []rows.Refusal `json:"Data" doc:"the newest first; of each key, and of each API without a known key, at most the newest 100 are kept"`
-	Pages int64          `json:"Pages"`
-	Total int64          `json:"total" doc:"of records on all pages; 10000 stands for more"`
+	// Records of the page, the newest first; of each key, and of each API without a known key, at most
+	// the newest 100 are kept.
+	Data []rows.Refusal `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
+	// Number of records on all pages; 10000 stands for more.
+	Total int64 `json:"total"`
 
-	Counts []ReasonCount `json:"counts" doc:"of all refused and failed calls of the range, those without a record included, the most frequent reason first"`
-	Until  time.Time     `json:"counted_until" doc:"end of the minutes or hours that counts are of"`
-	Since  time.Time     `json:"counted_since" doc:"their beginning: at a full minute, or a full hour in ranges of more than 3 hours"`
+	// All refused and failed calls of the range by reason, the most frequent first; those without a
+	// record are counted, too.
+	Counts []ReasonCount `json:"counts"`
+	// End of the minutes or hours that counts are of.
+	Until time.Time `json:"counted_until"`
+	// Beginning of the minutes or hours that counts are of: a full minute, or a full hour in ranges of
+	// more than 3 hours.
+	Since time.Time `json:"counted_since"`
 }
 
 // ReasonCount counts the calls that were refused for a reason.
 type ReasonCount struct {
+	// Reason of the refusal, as metrics and logs have it.
+	// Example: "rate_limit"
 	Reason string `json:"reason"`
-	Calls  int64  `json:"calls"`
+	// Number of the calls.
+	Calls int64 `json:"calls"`
 }
 
 // OwnRefusal is what developers see of a refused request of their key.
 type OwnRefusal struct {
-	ID       string          `json:"id" doc:"X-Request-Id of the answer"`
-	At       time.Time       `json:"at"`
-	API      string          `json:"api_id"`
-	APIName  string          `json:"api_name,omitempty"`
-	Version  string          `json:"version,omitempty" doc:"of the API; empty when there is no choice"`
-	Stage    string          `json:"stage" doc:"that refused the request"`
-	Status   int             `json:"status"`
-	Reason   string          `json:"reason"`
-	Message  string          `json:"message,omitempty"`
-	Method   string          `json:"method,omitempty"`
-	Path     string          `json:"path,omitempty" doc:"as it was sent, without the query"`
-	Limits   []usage.Counted `json:"limits,omitempty" doc:"their state at that time"`
-	Errors   string          `json:"errors,omitempty" doc:"the GraphQL answer, or its beginning"`
-	Upstream bool            `json:"upstream,omitempty" doc:"the API's service could not be reached; the request itself was in order"`
+	// X-Request-Id of the answer.
+	ID string `json:"id"`
+	// Time of the request.
+	At time.Time `json:"at"`
+	// Id of the API that the request reached.
+	API string `json:"api_id"`
+	// Name of that API; left out if it is gone.
+	APIName string `json:"api_name,omitempty"`
+	// Version of the API that the request selected; left out if the API has one only.
+	Version string `json:"version,omitempty"`
+	// Name of the stage that refused the request.
+	Stage string `json:"stage"`
+	// HTTP status of the answer.
+	Status int `json:"status"`
+	// Reason of the refusal.
+	// Example: "rate_limit"
+	Reason string `json:"reason"`
+	// Message that the client got.
+	Message string `json:"message,omitempty"`
+	// Method of the request.
+	Method string `json:"method,omitempty"`
+	// Path of the request as it was sent, without the query.
+	Path string `json:"path,omitempty"`
+	// Limits of the key as they were at that time.
+	Limits []usage.Counted `json:"limits,omitempty"`
+	// GraphQL answer, or its beginning.
+	Errors string `json:"errors,omitempty"`
+	// Whether the API's service could not be reached; the request itself was in order.
+	Upstream bool `json:"upstream,omitempty"`
 }
 
 // OwnRefusals is a page of the refused requests of a developer's key.
 type OwnRefusals struct {
-	Data   []OwnRefusal  `json:"Data" doc:"the newest first; at most the newest 100 are kept"`
-	Pages  int64         `json:"Pages"`
-	Total  int64         `json:"total"`
-	Counts []ReasonCount `json:"counts" doc:"of all refused and failed calls of the range, those without a record included, the most frequent reason first"`
+	// Records of the page, the newest first; at most the newest 100 are kept.
+	Data []OwnRefusal `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
+	// Number of records on all pages.
+	Total int64 `json:"total"`
+	// All refused and failed calls of the range by reason, the most frequent first; those without a
+	// record are counted, too.
+	Counts []ReasonCount `json:"counts"`
 }
 
 // refusalRoutes are the routes of the records of refused requests.

@@ -14,36 +14,60 @@ import (
 
 // Report is a page of usage.
 type Report struct {
-	From time.Time `json:"from" doc:"beginning of the range, at a full minute or hour"`
-	To   time.Time `json:"to" doc:"its end, which is not part of it; the end of the last hour that is summed up where keys are ranked and too much has come since"`
-	Step string    `json:"step"`
+	// Beginning of the range, at a full minute or hour.
+	From time.Time `json:"from"`
+	// End of the range, which is not part of it; the end of the last hour that is summed up where keys
+	// are ranked and too much has come since.
+	To time.Time `json:"to"`
+	// Length of time that a row is of: minute, hour, day or none.
+	Step string `json:"step" enum:"minute,hour,day,none"`
 
-	Totals Numbers `json:"totals" doc:"of all pages"`
-	Data   []Row   `json:"Data"`
-	Pages  int64   `json:"Pages"`
+	// Sums and means of all pages.
+	Totals Numbers `json:"totals"`
+	// Rows of the page.
+	Data []Row `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
 }
 
 // Row is a group of calls. Members that calls are not grouped by are left out.
 type Row struct {
-	At     *time.Time `json:"at,omitempty" doc:"beginning of the step"`
-	API    *string    `json:"api_id,omitempty"`
-	Name   string     `json:"api_name,omitempty" doc:"left out for an API that is gone, and for developers"`
-	Key    *string    `json:"key,omitempty" doc:"hash of the key; empty: without a known key; other: keys that there was no room for"`
-	Alias  string     `json:"key_alias,omitempty" doc:"left out for a key that is gone or has none, and for developers"`
-	Status *int       `json:"status,omitempty" doc:"0: nothing was answered"`
-	Reason *string    `json:"reason,omitempty" doc:"why the gateway refused or failed the calls; empty: it did not"`
+	// Beginning of the step.
+	At *time.Time `json:"at,omitempty"`
+	// Id of the API.
+	API *string `json:"api_id,omitempty"`
+	// Name of the API; left out for an API that is gone, and for developers.
+	Name string `json:"api_name,omitempty"`
+	// Hash of the key; empty: without a known key; other: keys that there was no room for.
+	Key *string `json:"key,omitempty"`
+	// Alias of the key; left out for a key that is gone or has none, and for developers.
+	Alias string `json:"key_alias,omitempty"`
+	// HTTP status of the answers; 0: nothing was answered.
+	Status *int `json:"status,omitempty"`
+	// Reason for which the gateway refused or failed the calls; empty: it did not.
+	Reason *string `json:"reason,omitempty"`
 	Numbers
 }
 
 // Numbers are the sums and means of calls. Times are in milliseconds.
 type Numbers struct {
-	Hits     int64    `json:"hits"`
-	Errors   int64    `json:"errors" doc:"refused, failed, or answered with a status from 400 on"`
-	Mean     float64  `json:"mean_ms" doc:"from arrival to answer"`
-	Upstream float64  `json:"upstream_mean_ms" doc:"of that, the upstream's part"`
-	P50      *float64 `json:"p50_ms,omitempty" doc:"median, estimated from buckets; left out unless grouped by nothing but api, without filters but api"`
-	P95      *float64 `json:"p95_ms,omitempty"`
-	P99      *float64 `json:"p99_ms,omitempty"`
+	// Number of the calls.
+	Hits int64 `json:"hits"`
+	// Those of hits that were refused, failed, or were answered with a status from 400 on.
+	Errors int64 `json:"errors"`
+	// Mean time from arrival to answer, in milliseconds.
+	Mean float64 `json:"mean_ms"`
+	// Mean time of the upstream's part, in milliseconds.
+	Upstream float64 `json:"upstream_mean_ms"`
+	// Median time from arrival to answer, in milliseconds, estimated from buckets; left out unless
+	// grouped by nothing but api, without filters but api.
+	P50 *float64 `json:"p50_ms,omitempty"`
+	// Time that 95 of 100 calls did not exceed, in milliseconds, estimated from buckets; left out as
+	// p50_ms is.
+	P95 *float64 `json:"p95_ms,omitempty"`
+	// Time that 99 of 100 calls did not exceed, in milliseconds, estimated from buckets; left out as
+	// p50_ms is.
+	P99 *float64 `json:"p99_ms,omitempty"`
 }
 
 // report answers a request.

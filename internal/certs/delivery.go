@@ -4,18 +4,22 @@ import "fmt"
 
 // Delivery is all certificates that gateways need, as the admin sends them.
 type Delivery struct {
+	// Certificates that gateways need, of all organisations.
 	Certificates []Delivered `json:"certificates"`
 
-	// KeysHeld is true if private keys were left out because the connection is not
-	// encrypted.
+	// Number of private keys that were left out because the connection is not encrypted.
 	KeysHeld int `json:"keys_held,omitempty"`
 }
 
 // Delivered is one certificate of a Delivery.
 type Delivered struct {
-	ID  string `json:"id"`
-	PEM string `json:"pem"`           // with the chain
-	Key string `json:"key,omitempty"` // private, in PEM form
+	// Id of the certificate: the organisation, then its SHA-256.
+	ID string `json:"id"`
+	// Certificate in PEM form, with its chain.
+	PEM string `json:"pem"`
+	// Private key in PEM form; left out: it is not stored, was not asked for, or was held back. It is
+	// secret.
+	Key string `json:"key,omitempty"`
 }
 
 // Parse reads the certificate, and checks that it has this id.

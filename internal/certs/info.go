@@ -4,16 +4,27 @@ import "time"
 
 // Info is the description of a certificate in lists. None of it is secret.
 type Info struct {
-	ID          string    `json:"id" doc:"organisation, then the SHA-256 of the certificate"`
-	Fingerprint string    `json:"fingerprint" doc:"SHA-256 of the certificate"`
-	HasPrivate  bool      `json:"has_private" doc:"the private key is stored too"`
-	IsCA        bool      `json:"is_ca"`
-	MayServe    bool      `json:"may_serve" doc:"gateways show it to clients: its private key is stored too, and it is neither of an authority (CA:TRUE) nor for clients alone"`
-	Subject     string    `json:"subject"`
-	Issuer      string    `json:"issuer"`
-	DNSNames    []string  `json:"dns_names"`
-	NotBefore   time.Time `json:"not_before"`
-	NotAfter    time.Time `json:"not_after"`
+	// Id of the certificate: the organisation, then its SHA-256.
+	ID string `json:"id"`
+	// SHA-256 of the certificate in hexadecimal.
+	Fingerprint string `json:"fingerprint"`
+	// Whether the private key is stored too.
+	HasPrivate bool `json:"has_private"`
+	// Whether it is the certificate of an authority, which may sign those of clients or upstreams.
+	IsCA bool `json:"is_ca"`
+	// Whether gateways show it to clients: its private key is stored too, and it is neither of an
+	// authority (CA:TRUE) nor for clients alone.
+	MayServe bool `json:"may_serve"`
+	// Distinguished name that the certificate is for.
+	Subject string `json:"subject"`
+	// Distinguished name of the authority that signed it.
+	Issuer string `json:"issuer"`
+	// Names of hosts that the certificate is for.
+	DNSNames []string `json:"dns_names"`
+	// Time from which it is valid.
+	NotBefore time.Time `json:"not_before"`
+	// Time until which it is valid.
+	NotAfter time.Time `json:"not_after"`
 }
 
 // Info returns the description of the certificate of an organisation. hasPrivate: its

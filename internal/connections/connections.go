@@ -13,33 +13,56 @@ import (
 
 // A Connection is an open GraphQL connection of one gateway.
 type Connection struct {
-	ID            string      `json:"id" doc:"unique among all gateways"`
-	Gateway       string      `json:"gateway" doc:"that holds the connection; empty: it has no name"`
-	API           string      `json:"api_id"`
-	Org           string      `json:"org_id"`
-	Key           string      `json:"key_hash" doc:"of the key whose connection it is; empty: none"`
-	Alias         string      `json:"key_alias"`
-	Address       string      `json:"address" doc:"of the client, behind trusted proxies"`
-	Protocol      string      `json:"protocol" enum:"graphql-transport-ws,graphql-ws"`
-	Request       string      `json:"request_id" doc:"of the handshake"`
-	Since         time.Time   `json:"since"`
-	LastMessage   *time.Time  `json:"last_message" doc:"when the last message came or went; null: there was none"`
-	MessagesIn    uint64      `json:"messages_in" doc:"from the client"`
-	MessagesOut   uint64      `json:"messages_out" doc:"to the client"`
-	QueuedBytes   int         `json:"queued_bytes" doc:"of messages that wait for the client to read"`
-	Operations    int         `json:"active_operations"`
-	Subscriptions int         `json:"active_subscriptions"`
-	Active        []Operation `json:"operations,omitempty" doc:"that are active; in the answer about one connection only"`
+	// Id of the connection, unique among all gateways.
+	ID string `json:"id"`
+	// Name of the gateway that holds the connection; empty: it has no name.
+	Gateway string `json:"gateway"`
+	// Id of the API.
+	API string `json:"api_id"`
+	// Id of the organisation that the API belongs to.
+	Org string `json:"org_id"`
+	// Hash of the key whose connection it is; empty: none.
+	Key string `json:"key_hash"`
+	// Alias of that key; empty: it has none.
+	Alias string `json:"key_alias"`
+	// IP address of the client, behind trusted proxies.
+	Address string `json:"address"`
+	// Protocol of GraphQL over WebSocket.
+	Protocol string `json:"protocol" enum:"graphql-transport-ws,graphql-ws"`
+	// X-Request-Id of the handshake.
+	Request string `json:"request_id"`
+	// Time at which the connection was opened.
+	Since time.Time `json:"since"`
+	// Time at which the last message came or went; null: there was none.
+	LastMessage *time.Time `json:"last_message"`
+	// Messages from the client.
+	MessagesIn uint64 `json:"messages_in"`
+	// Messages to the client.
+	MessagesOut uint64 `json:"messages_out"`
+	// Size of the messages that wait for the client to read, in bytes.
+	QueuedBytes int `json:"queued_bytes"`
+	// Number of operations that are active, subscriptions included.
+	Operations int `json:"active_operations"`
+	// Number of subscriptions that are active.
+	Subscriptions int `json:"active_subscriptions"`
+	// Operations that are active; in the answer about one connection only.
+	Active []Operation `json:"operations,omitempty"`
 }
 
 // An Operation is one that is active on a connection.
 type Operation struct {
-	ID      string    `json:"id" doc:"that the client chose"`
-	Kind    string    `json:"kind" enum:",query,mutation,subscription" doc:"empty: it has not been read yet"`
-	Name    string    `json:"name" doc:"empty: it has none"`
-	Request string    `json:"request_id"`
-	Since   time.Time `json:"since"`
-	Events  uint64    `json:"events" doc:"results that were sent"`
+	// Id that the client chose.
+	ID string `json:"id"`
+	// Kind of the operation; empty: it has not been read yet.
+	Kind string `json:"kind" enum:",query,mutation,subscription"`
+	// Name of the operation; empty: it has none.
+	Name string `json:"name"`
+	// X-Request-Id that logs have for the operation.
+	Request string `json:"request_id"`
+	// Time at which it began.
+	Since time.Time `json:"since"`
+	// Results that were sent.
+	Events uint64 `json:"events"`
 }
 
 // Compare orders connections: the newest first.

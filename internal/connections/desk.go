@@ -34,9 +34,12 @@ const (
 
 // A Page is one page of connections.
 type Page struct {
+	// Connections of the page, the newest first.
 	Connections []Connection `json:"connections"`
-	Total       int          `json:"total" doc:"on all pages"`
-	Next        string       `json:"next,omitempty" doc:"for the parameter after of the next page; empty: there is none"`
+	// Number of connections on all pages.
+	Total int `json:"total"`
+	// Value of the parameter after for the next page; left out: there is none.
+	Next string `json:"next,omitempty"`
 }
 
 // List returns one page of connections, the newest first.

@@ -54,10 +54,13 @@ func (q *Question) String() string {
 
 // An Answer is that of one gateway.
 type Answer struct {
-	Gateway    string      `json:"gateway"`
-	Page       *Page       `json:"page,omitempty" doc:"to list"`
-	Connection *Connection `json:"connection,omitempty" doc:"to get; left out: there is none of this id"`
-	Ended      bool        `json:"ended,omitempty" doc:"to end; false: there is none of this id"`
+	Gateway string `json:"gateway"`
+	// To list.
+	Page *Page `json:"page,omitempty"`
+	// To get; left out: there is none of this id.
+	Connection *Connection `json:"connection,omitempty"`
+	// To end; false: there is none of this id.
+	Ended bool `json:"ended,omitempty"`
 }
 
 // From returns the name of the gateway.

@@ -2,48 +2,70 @@ package definition
 
 // Bundle is everything that a gateway serves, at one revision.
 type Bundle struct {
-	Revision string    `json:"revision"` // opaque; equal revisions have equal contents
-	Org      string    `json:"org,omitempty"`
-	APIs     []*API    `json:"apis"`
+	// Revision of the configuration. It is opaque; equal revisions have equal contents.
+	// Example: "17"
+	Revision string `json:"revision"`
+	// Id of the organisation of a bundle that is of one only.
+	// Example: "acme"
+	Org string `json:"org,omitempty"`
+	// Definitions that the gateway serves.
+	// Example: []
+	APIs []*API `json:"apis"`
+	// Policies of the keys that may call them.
+	// Example: []
 	Policies []*Policy `json:"policies"`
 
-	// Skipped lists what the source could not read at all. A gateway keeps the
-	// last good form of the APIs named here.
+	// Definitions that could not be read at all. A gateway keeps the last good form of the APIs named
+	// here.
+	// Example: []
 	Skipped []Skipped `json:"skipped,omitempty"`
 
 	// Elsewhere holds the APIs that other gateways serve, as far as the source knows
 	// them.
 	Elsewhere []*API `json:"-"`
 
-	// Digest is that of all APIs and policies, as they are written in the bundle;
-	// "" from a source that sends no deltas.
+	// Digest of all APIs and policies, as they are written in the bundle; left out by sources that
+	// send no differences.
+	// Example: ""
 	Digest string `json:"digest,omitempty"`
 
-	// Caches has, by API id, a number that is another one each time that the answers
-	// kept for the API are to be forgotten.
+	// Number by API id that changes each time that the answers kept for the API are to be forgotten.
+	// Example: {"orders": 2}
 	Caches map[string]int64 `json:"caches,omitempty"`
 
-	// Secrets are the sealed secrets that the APIs refer to.
+	// Sealed secrets that the APIs refer to, by organisation and name.
+	// Example: {}
 	Secrets Secrets `json:"secrets,omitempty"`
 
-	// ConfirmedEmpty allows the bundle to replace APIs by none at all.
+	// Whether the bundle may replace APIs by none at all.
 	ConfirmedEmpty bool `json:"confirmed_empty,omitempty"`
 }
 
 // Skipped is one object that a source could not read.
 type Skipped struct {
-	Source string `json:"source"`           // file or row
-	APIID  string `json:"api_id,omitempty"` // where it is known
-	OrgID  string `json:"org_id,omitempty"` // where it is known
+	// File or row of the object.
+	// Example: "orders.json"
+	Source string `json:"source"`
+	// Id of the API, where it is known.
+	// Example: "orders"
+	APIID string `json:"api_id,omitempty"`
+	// Id of the organisation, where it is known.
+	// Example: "acme"
+	OrgID string `json:"org_id,omitempty"`
+	// Reason for which the object could not be read.
+	// Example: "proxy.listen_path: must begin with a slash"
 	Reason string `json:"reason"`
 
-	// ListenPath and Domain, where they are known and requests would come that
-	// way: no other API may answer them.
+	// Listen path of the API, where it is known and requests would come that way: no other API may
+	// answer them.
+	// Example: "/orders/"
 	ListenPath string `json:"listen_path,omitempty"`
-	Domain     string `json:"domain,omitempty"`
+	// Host of the API, likewise.
+	// Example: "api.example.com"
+	Domain string `json:"domain,omitempty"`
 
-	// LacksSchema says that a GraphQL API has no schema: its requests are answered
-	// as those of one with a broken schema.
+	// Whether a GraphQL API has no schema: its requests are answered as those of one with a broken
+	// schema.
 	LacksSchema bool `json:"lacks_schema,omitempty"`
 }
 

@@ -2,19 +2,19 @@ package definition
 
 // KeyChanges is what the admin answers a gateway that follows the changes of keys.
 type KeyChanges struct {
-	// Position is what the gateway sends with its next call. It is opaque.
+	// Position to be sent with the next call, as the parameter position. It is opaque.
+	// Example: "1042"
 	Position string `json:"position"`
 
-	// Changed lists the hashes of keys that were created, changed or deleted since the
-	// position that the gateway sent.
+	// Hashes of the keys that were created, changed or deleted since the position that was sent.
+	// Example: []
 	Changed []string `json:"changed"`
 
-	// Reset says that the position of the gateway is unknown, so that any key may have
-	// changed.
+	// Whether the position that was sent is unknown, so that any key may have changed.
 	Reset bool `json:"reset,omitempty"`
 
-	// SealKeys are the keys by which sessions in the key store are authenticated, in
-	// base64. They are secret.
+	// Keys by which sessions in the key store are authenticated, in base64. They are secret.
+	// Example: []
 	SealKeys [][]byte `json:"seal_keys,omitempty"`
 }
 

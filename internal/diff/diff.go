@@ -15,9 +15,12 @@ import (
 
 // Member is a part of a value that differs.
 type Member struct {
-	Path   string `json:"path" doc:"such as proxy.listen_path; empty is the whole object"`
-	Before any    `json:"before,omitempty" doc:"absent: was not there"`
-	After  any    `json:"after,omitempty" doc:"absent: is no longer there"`
+	// Path of the member, such as proxy.listen_path; empty is the whole object.
+	Path string `json:"path"`
+	// Value before the change; left out: the member was not there.
+	Before any `json:"before,omitempty"`
+	// Value after the change; left out: the member is no longer there.
+	After any `json:"after,omitempty"`
 
 	Names []string `json:"-"` // the path's members, from the whole object on
 }

@@ -68,8 +68,11 @@ type Truth struct {
 
 // A Difference counts the keys in which a store differed from its truth.
 type Difference struct {
-	Written   int `json:"written" doc:"keys that the store lacked or had otherwise"`
-	Deleted   int `json:"deleted" doc:"keys that the database does not have"`
+	// Number of keys that the store lacked or had otherwise.
+	Written int `json:"written"`
+	// Number of keys in the store that the database does not have.
+	Deleted int `json:"deleted"`
+	// Number of keys that the store had as they are.
 	Unchanged int `json:"unchanged"`
 }
 

@@ -27,8 +27,10 @@ type Query struct {
 // A Page is one page of the streams of a gateway.
 type Page struct {
 	Streams []Stream `json:"streams" nullable:"false"`
-	Total   int      `json:"total" doc:"on all pages"`
-	Next    string   `json:"next,omitempty" doc:"for the parameter after of the next page; empty: there is none"`
+	// On all pages.
+	Total int `json:"total"`
+	// For the parameter after of the next page; empty: there is none.
+	Next string `json:"next,omitempty"`
 }
 
 // ParseQuery reads which streams a call lists. The error says what is wrong with the query

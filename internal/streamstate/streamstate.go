@@ -12,49 +12,85 @@ import (
 
 // A Stream is an event stream as one gateway runs it.
 type Stream struct {
-	Gateway         string     `json:"gateway" doc:"that runs the stream; empty: it has no name"`
-	API             string     `json:"api_id"`
-	Org             string     `json:"org_id"`
-	Name            string     `json:"stream"`
-	Phase           Phase      `json:"phase" enum:"starting,running,waiting,reconnecting,failing,draining,stopped" doc:"waiting: there is no demand; reconnecting: a connection is lost and mends by itself; failing: it does not mend without a change"`
-	Since           time.Time  `json:"since" doc:"when it came into this phase"`
-	MessagesIn      uint64     `json:"messages_in" doc:"that inputs took, since the stream was started"`
-	MessagesOut     uint64     `json:"messages_out" doc:"that outputs gave"`
-	LastError       string     `json:"last_error" doc:"without secrets and payload; empty: there was none"`
-	LastErrorAt     *time.Time `json:"last_error_at" doc:"null: there was none"`
-	InFlight        int        `json:"in_flight" doc:"messages that are not settled"`
-	InFlightBytes   int64      `json:"in_flight_bytes"`
-	OldestUnsettled float64    `json:"oldest_unsettled_seconds" doc:"age of the oldest message that is not settled; 0: there is none"`
-	Nodes           []Node     `json:"nodes,omitempty" doc:"connectors and processors; in the status of an API only"`
+	// Name of the gateway that runs the stream; empty: it has no name.
+	Gateway string `json:"gateway"`
+	// Id of the API that has the stream.
+	API string `json:"api_id"`
+	// Id of the organisation that the API belongs to.
+	Org string `json:"org_id"`
+	// Name of the stream, unique in its API.
+	Name string `json:"stream"`
+	// Phase of the stream. waiting: there is no demand; reconnecting: a connection is lost and mends
+	// by itself; failing: it does not mend without a change.
+	Phase Phase `json:"phase" enum:"starting,running,waiting,reconnecting,failing,draining,stopped"`
+	// Time at which it entered the phase.
+	Since time.Time `json:"since"`
+	// Messages that the inputs took since the stream was started.
+	MessagesIn uint64 `json:"messages_in"`
+	// Messages that the outputs sent since the stream was started.
+	MessagesOut uint64 `json:"messages_out"`
+	// Last error, without secrets and payload; empty: there was none.
+	LastError string `json:"last_error"`
+	// Time of the last error; null: there was none.
+	LastErrorAt *time.Time `json:"last_error_at"`
+	// Messages that are not settled.
+	InFlight int `json:"in_flight"`
+	// Size of the messages that are not settled, in bytes.
+	InFlightBytes int64 `json:"in_flight_bytes"`
+	// Age of the oldest message that is not settled, in seconds; 0: there is none.
+	OldestUnsettled float64 `json:"oldest_unsettled_seconds"`
+	// Connectors and processors of the stream; in the status of an API only.
+	Nodes []Node `json:"nodes,omitempty"`
 }
 
 // A Node is a connector or processor of a stream.
 type Node struct {
-	Path        string     `json:"path" doc:"in the stream object, such as output.broker.outputs[1]"`
-	Label       string     `json:"label"`
-	Kind        string     `json:"kind" doc:"name of the connector or processor, such as http_server"`
-	Side        Side       `json:"side" enum:"input,processor,output,dead_letter"`
-	Phase       Phase      `json:"phase" enum:",starting,running,waiting,reconnecting,failing,draining,stopped" doc:"empty: of a processor"`
-	Since       *time.Time `json:"since" doc:"when it came into this phase; null: of a processor"`
-	Messages    uint64     `json:"messages" doc:"that it took in or gave out; of a processor, those that it worked on"`
-	Bytes       uint64     `json:"bytes"`
-	Attempts    uint64     `json:"attempts" doc:"to connect, or of HTTP outputs to send"`
-	Errors      Errors     `json:"errors"`
-	Again       uint64     `json:"again" doc:"messages that came or went once more"`
-	Clients     int64      `json:"clients" doc:"that are connected"`
-	Dropped     uint64     `json:"clients_dropped" doc:"because they were too slow"`
-	Lag         int64      `json:"lag" doc:"messages that wait at the source; -1: not known"`
-	MeanSeconds float64    `json:"mean_seconds" doc:"of a processor: the time that a message takes"`
-	LastError   string     `json:"last_error" doc:"without secrets and payload; empty: there was none"`
-	LastErrorAt *time.Time `json:"last_error_at" doc:"null: there was none"`
+	// Path in the stream object, such as output.broker.outputs[1].
+	Path string `json:"path"`
+	// Label that the configuration gives it; empty: none.
+	Label string `json:"label"`
+	// Name of the connector or processor, such as http_server.
+	Kind string `json:"kind"`
+	// Part of the stream that it belongs to.
+	Side Side `json:"side" enum:"input,processor,output,dead_letter"`
+	// Phase of the connector; empty: it is a processor.
+	Phase Phase `json:"phase" enum:",starting,running,waiting,reconnecting,failing,draining,stopped"`
+	// Time at which it entered the phase; null: it is a processor.
+	Since *time.Time `json:"since"`
+	// Messages that it took in or sent; of a processor, those that it worked on.
+	Messages uint64 `json:"messages"`
+	// Size of those messages, in bytes.
+	Bytes uint64 `json:"bytes"`
+	// Attempts to connect, or of HTTP outputs to send.
+	Attempts uint64 `json:"attempts"`
+	// Number of its errors by class.
+	Errors Errors `json:"errors"`
+	// Messages that came or went once more.
+	Again uint64 `json:"again"`
+	// Number of clients that are connected.
+	Clients int64 `json:"clients"`
+	// Number of clients that were disconnected because they were too slow.
+	Dropped uint64 `json:"clients_dropped"`
+	// Messages that wait at the source; -1: not known.
+	Lag int64 `json:"lag"`
+	// Mean time that a processor takes for a message, in seconds; 0: it is a connector.
+	MeanSeconds float64 `json:"mean_seconds"`
+	// Last error, without secrets and payload; empty: there was none.
+	LastError string `json:"last_error"`
+	// Time of the last error; null: there was none.
+	LastErrorAt *time.Time `json:"last_error_at"`
 }
 
 // Errors counts errors by their class.
 type Errors struct {
-	Transient uint64 `json:"transient" doc:"the message was tried again"`
-	Unknown   uint64 `json:"unknown" doc:"the peer may have the message: it was tried again"`
-	Permanent uint64 `json:"permanent" doc:"the peer will never take the message"`
-	Refused   uint64 `json:"refused" doc:"messages that processors refused"`
+	// Errors after which the message was tried again.
+	Transient uint64 `json:"transient"`
+	// Errors after which the peer may have the message, which was tried again.
+	Unknown uint64 `json:"unknown"`
+	// Errors after which the peer will never take the message.
+	Permanent uint64 `json:"permanent"`
+	// Messages that processors refused.
+	Refused uint64 `json:"refused"`
 }
 
 // A Phase is what a stream or connector does.

@@ -12,10 +12,16 @@ import (
 // A Trial is a message on which the processors of a stream are tried, without its inputs
 // and outputs.
 type Trial struct {
-	Stream   string            `json:"stream" doc:"name of the stream"`
-	Body     json.RawMessage   `json:"body" doc:"of the message: a string stands for its text, everything else for its JSON"`
+	// Name of the stream.
+	Stream string `json:"stream"`
+	// Body of the message: a string stands for its text, everything else for its JSON; at most 1 MiB.
+	// Example: {"order": 7}
+	Body json.RawMessage `json:"body"`
+	// Metadata of the message, at most 64 values. Default: none.
 	Metadata map[string]string `json:"metadata,omitempty"`
-	Calls    bool              `json:"calls,omitempty" doc:"whether http processors call their servers; default: they are skipped, and the message goes on as it was"`
+	// Whether http processors call their servers; otherwise they are skipped, and the message goes on
+	// as it was.
+	Calls bool `json:"calls,omitempty"`
 }
 
 // Bounds of trials.
@@ -66,34 +72,53 @@ func (t *Trial) Message() []byte {
 
 // Tried is what became of a trial.
 type Tried struct {
-	Steps   []TriedStep    `json:"steps" nullable:"false" doc:"in the order in which they ran, at most 500"`
-	Outputs []TriedMessage `json:"outputs" nullable:"false" doc:"messages that would go to the outputs"`
-	Dead    []TriedMessage `json:"dead_letters" nullable:"false" doc:"messages that dead_letter processors would send to the dead letter"`
-	Reply   *TriedMessage  `json:"reply,omitempty" doc:"the answer for a waiting sender, by sync_response; left out: there is none"`
-	Error   string         `json:"error" doc:"with which the message is refused; empty: it is not"`
-	Cut     bool           `json:"cut" doc:"whether there was more than is shown"`
+	// Processors in the order in which they ran, at most 500.
+	Steps []TriedStep `json:"steps" nullable:"false"`
+	// Messages that would go to the outputs.
+	Outputs []TriedMessage `json:"outputs" nullable:"false"`
+	// Messages that dead_letter processors would send to the dead letter.
+	Dead []TriedMessage `json:"dead_letters" nullable:"false"`
+	// Answer for a waiting sender, by sync_response; left out: there is none.
+	Reply *TriedMessage `json:"reply,omitempty"`
+	// Error with which the message is refused; empty: it is not.
+	Error string `json:"error"`
+	// Whether there was more than is shown.
+	Cut bool `json:"cut"`
 }
 
 // A TriedStep is the run of one processor on one message.
 type TriedStep struct {
-	Path     string `json:"path" doc:"in the stream object, such as pipeline.processors[0]"`
-	Label    string `json:"label"`
-	Kind     string `json:"kind" doc:"name of the processor"`
-	Depth    int    `json:"depth" doc:"how deep it is in branches and cases; 0: in none"`
-	Error    string `json:"error" doc:"with which it refused the message; empty: it did not"`
-	Filtered bool   `json:"filtered" doc:"whether the message ended here"`
-	Skipped  bool   `json:"skipped" doc:"whether it did not run: it is an http processor, and calls were not asked for"`
+	// Path in the stream object, such as pipeline.processors[0].
+	Path string `json:"path"`
+	// Label that the configuration gives the processor; empty: none.
+	Label string `json:"label"`
+	// Name of the processor.
+	Kind string `json:"kind"`
+	// Number of branches and cases that it is inside of; 0: in none.
+	Depth int `json:"depth"`
+	// Error with which it refused the message; empty: it did not.
+	Error string `json:"error"`
+	// Whether the message ended here.
+	Filtered bool `json:"filtered"`
+	// Whether it did not run: it is an http processor, and calls were not asked for.
+	Skipped bool `json:"skipped"`
 	TriedMessage
-	Seconds float64 `json:"seconds" doc:"that it took"`
+	// Time that it took, in seconds.
+	Seconds float64 `json:"seconds"`
 }
 
 // A TriedMessage is a message of a trial: of a step, as it is after that.
 type TriedMessage struct {
-	Body     string            `json:"body" doc:"if it is text, at most 64 KiB"`
-	Bytes    []byte            `json:"body_base64,omitempty" doc:"if it is not text"`
+	// Body of the message if it is text, at most 64 KiB; of a step, as it is after that.
+	Body string `json:"body"`
+	// Body of the message in base64 if it is not text.
+	Bytes []byte `json:"body_base64,omitempty"`
+	// Metadata of the message.
 	Metadata map[string]string `json:"metadata" nullable:"false"`
-	Cut      bool              `json:"cut" doc:"whether the body is longer"`
-	Reason   string            `json:"reason,omitempty" doc:"of a dead letter"`
+	// Whether the body is longer.
+	Cut bool `json:"cut"`
+	// Reason of a dead letter; left out for others.
+	Reason string `json:"reason,omitempty"`
 }
 
 // A Shower fills in what a trial came to, within bounds. Bodies and metadata beyond these

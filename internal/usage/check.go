@@ -8,9 +8,12 @@ import (
 
 // A Receipt reports what of a batch does not count. The zero Receipt: all of it counts.
 type Receipt struct {
-	Refused int      `json:"refused" doc:"rows, latencies, refusals and samples that cannot be counted; the others count"`
-	Calls   int64    `json:"refused_calls" doc:"calls of the refused rows"`
-	Faults  []string `json:"faults,omitempty" doc:"what is wrong with them, each with its place; at most 20"`
+	// Rows, latencies, refusals and samples that cannot be counted; the others count.
+	Refused int `json:"refused"`
+	// Calls of the refused rows.
+	Calls int64 `json:"refused_calls"`
+	// What is wrong with them, each with its place; at most 20.
+	Faults []string `json:"faults,omitempty"`
 }
 
 // maxFaults bounds the faults that a receipt names.

@@ -27,40 +27,55 @@ type FieldReport struct {
 // FieldUse counts the reads of a field. An operation counts once, however often it
 // has the field.
 type FieldUse struct {
-	Type     string    `json:"type"`
-	Name     string    `json:"field"`
-	Count    uint64    `json:"count" doc:"operations that read the field"`
+	// Name of the type that has the field.
+	Type string `json:"type"`
+	// Name of the field.
+	Name string `json:"field"`
+	// Operations that read the field; an operation counts once, however often it has the field.
+	Count uint64 `json:"count"`
+	// Time of the last of those operations.
 	LastUsed time.Time `json:"last_used"`
 
-	// Keys are those that read the field most often, in descending order. KeysTotal
-	// is the number of all keys that did.
-	Keys      []KeyUse `json:"keys" nullable:"false" doc:"that read the field most often, in descending order"`
-	KeysTotal int      `json:"keys_total" doc:"all keys that read the field"`
+	// Keys that read the field most often, in descending order; at most 5.
+	Keys []KeyUse `json:"keys" nullable:"false"`
+	// Number of all keys that read the field.
+	KeysTotal int `json:"keys_total"`
 
-	// Others counts the reads by keys without a row; nil: none.
-	Others *OtherUse `json:"others,omitempty" doc:"reads by keys that there was no memory for; left out: none"`
+	// Reads by keys that there was no memory for; left out: none.
+	Others *OtherUse `json:"others,omitempty"`
 }
 
 // KeyUse counts the reads of a field by one key.
 type KeyUse struct {
-	Key      string    `json:"key" doc:"its name in logs; empty without a key"`
-	Count    uint64    `json:"count"`
+	// Short form of the key's hash, as logs have it; empty without a key.
+	Key string `json:"key"`
+	// Operations of the key that read the field.
+	Count uint64 `json:"count"`
+	// Time of the last of those operations.
 	LastUsed time.Time `json:"last_used"`
 }
 
 // OtherUse counts the reads of a field by keys that are not told apart.
 type OtherUse struct {
-	Count    uint64    `json:"count"`
+	// Operations of those keys that read the field.
+	Count uint64 `json:"count"`
+	// Time of the last of those operations.
 	LastUsed time.Time `json:"last_used"`
 }
 
 // OperationUse counts the runs of the operations of one kind and name.
 type OperationUse struct {
-	Kind    string `json:"kind" enum:"query,mutation,subscription"`
-	Name    string `json:"name" doc:"empty: operations without a name; other: those beyond the 200 names that a gateway counts, and refused ones whose name never ran"`
-	OK      uint64 `json:"ok"`
-	Failed  uint64 `json:"failed" doc:"at the upstream"`
-	Refused uint64 `json:"refused" doc:"by the gateway"`
+	// Kind of the operations.
+	Kind string `json:"kind" enum:"query,mutation,subscription"`
+	// Name of the operations. Empty: those without a name; other: those beyond the 200 names that a
+	// gateway counts, and refused ones whose name never ran.
+	Name string `json:"name"`
+	// Operations that were answered by the upstream without a failure.
+	OK uint64 `json:"ok"`
+	// Operations that failed at the upstream.
+	Failed uint64 `json:"failed"`
+	// Operations that the gateway refused.
+	Refused uint64 `json:"refused"`
 }
 
 // Runs returns how often the operations were asked for.
@@ -114,9 +129,12 @@ type GraphQLAnswer struct {
 
 // CountedBy says what counts cover.
 type CountedBy struct {
-	Since    *time.Time `json:"since" doc:"when the first of the gateways began to count; null: none has counted anything"`
-	Gateways []string   `json:"gateways" nullable:"false" doc:"that have answered"`
-	Silent   []string   `json:"silent" nullable:"false" doc:"gateways that did not answer in time: their counts are missing"`
+	// Time at which the first of the gateways began to count; null: none has counted anything.
+	Since *time.Time `json:"since"`
+	// Names of the gateways that answered.
+	Gateways []string `json:"gateways" nullable:"false"`
+	// Names of the gateways that did not answer in time: their counts are missing.
+	Silent []string `json:"silent" nullable:"false"`
 }
 
 // From returns the name of the gateway.

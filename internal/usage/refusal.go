@@ -9,36 +9,62 @@ import (
 // A Refusal is the record of one refused request. It has neither query, body nor
 // credentials of the request; texts are cut to a bounded size.
 type Refusal struct {
-	ID       string    `json:"id" doc:"X-Request-Id of the answer"`
-	At       time.Time `json:"at"`
-	Org      string    `json:"org_id,omitempty" doc:"of the API"`
-	API      string    `json:"api_id"`
-	APIName  string    `json:"api_name,omitempty"`
-	Version  string    `json:"version,omitempty" doc:"of the API; empty when there is no choice"`
-	Key      string    `json:"key_hash,omitempty" doc:"identity of the key; empty without a known one"`
-	KeyName  string    `json:"key,omitempty" doc:"what logs call the key"`
-	Stage    string    `json:"stage" doc:"that refused the request"`
-	Status   int       `json:"status"`
-	Reason   string    `json:"reason"`
-	Message  string    `json:"message,omitempty"`
-	Method   string    `json:"method,omitempty"`
-	Path     string    `json:"path,omitempty" doc:"as it was sent, without the query"`
-	Client   string    `json:"client,omitempty" doc:"address of the caller"`
-	Policy   string    `json:"policy,omitempty"`
-	Revision string    `json:"revision,omitempty" doc:"of the configuration that was in force"`
-	Limits   []Counted `json:"limits,omitempty" doc:"their state at that time"`
-	Errors   string    `json:"errors,omitempty" doc:"the GraphQL answer, or its beginning"`
-	Upstream string    `json:"upstream,omitempty" doc:"address of the target that was called without success"`
-	Cause    string    `json:"cause,omitempty" doc:"why that call failed"`
+	// X-Request-Id of the answer.
+	ID string `json:"id"`
+	// Time of the request.
+	At time.Time `json:"at"`
+	// Id of the organisation that the API belongs to.
+	Org string `json:"org_id,omitempty"`
+	// Id of the API that the request reached; empty: none.
+	API string `json:"api_id"`
+	// Name of that API.
+	APIName string `json:"api_name,omitempty"`
+	// Version of the API that the request selected; left out if the API has one only.
+	Version string `json:"version,omitempty"`
+	// Hash of the key; left out without a known key.
+	Key string `json:"key_hash,omitempty"`
+	// Short form of the key's hash, as logs have it.
+	KeyName string `json:"key,omitempty"`
+	// Name of the stage that refused the request.
+	Stage string `json:"stage"`
+	// HTTP status of the answer.
+	Status int `json:"status"`
+	// Reason of the refusal, as metrics and logs have it.
+	Reason string `json:"reason"`
+	// Message that the client got.
+	Message string `json:"message,omitempty"`
+	// Method of the request.
+	Method string `json:"method,omitempty"`
+	// Path of the request as it was sent, without the query.
+	Path string `json:"path,omitempty"`
+	// IP address of the caller.
+	Client string `json:"client,omitempty"`
+	// Id of the policy that decided; left out if none did.
+	Policy string `json:"policy,omitempty"`
+	// Revision of the configuration that was in force.
+	Revision string `json:"revision,omitempty"`
+	// Limits of the caller as they were at that time.
+	Limits []Counted `json:"limits,omitempty"`
+	// GraphQL answer, or its beginning.
+	Errors string `json:"errors,omitempty"`
+	// Address of the target that was called without success.
+	Upstream string `json:"upstream,omitempty"`
+	// Reason for which that call failed.
+	Cause string `json:"cause,omitempty"`
 }
 
 // Counted is the state of a limit.
 type Counted struct {
-	Kind      string     `json:"kind" doc:"rate or quota"`
-	Max       int64      `json:"max"`
-	Period    string     `json:"period,omitempty" doc:"empty when it never renews"`
-	Remaining int64      `json:"remaining"`
-	ResetAt   *time.Time `json:"reset_at,omitempty"`
+	// Kind of the limit.
+	Kind string `json:"kind" enum:"rate,quota"`
+	// Calls allowed in a period.
+	Max int64 `json:"max"`
+	// Length of the period; left out if the limit never renews.
+	Period string `json:"period,omitempty"`
+	// Calls that were left.
+	Remaining int64 `json:"remaining"`
+	// Time at which the limit renews; left out if it does not.
+	ResetAt *time.Time `json:"reset_at,omitempty"`
 }
 
 // Bounds of the refusals of a batch.

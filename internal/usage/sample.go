@@ -10,26 +10,46 @@ import (
 // a changed configuration. It has no credentials: the identity of the key stands in
 // their place. A body is part of it for GraphQL only.
 type Sample struct {
-	ID        string    `json:"id" doc:"X-Request-Id of the answer"`
-	At        time.Time `json:"at"`
-	Org       string    `json:"org_id,omitempty" doc:"of the API"`
-	API       string    `json:"api_id"`
-	Version   string    `json:"version,omitempty" doc:"of the API; empty when there is no choice"`
-	Key       string    `json:"key_hash,omitempty" doc:"identity of the key; empty without a known one"`
-	KeyName   string    `json:"key,omitempty" doc:"what logs call the key"`
-	Policies  []string  `json:"policies,omitempty" doc:"of a caller who has them by a token's claims"`
-	Method    string    `json:"method"`
-	Host      string    `json:"host,omitempty"`
-	URL       string    `json:"url" doc:"path and query, as sent; values of parameters that may authenticate are masked"`
-	Headers   []string  `json:"headers,omitempty" doc:"lines of the headers that rules look at; none that may authenticate"`
-	Client    string    `json:"client,omitempty" doc:"address of the caller"`
-	TLS       bool      `json:"tls,omitempty"`
-	Length    int64     `json:"length,omitempty" doc:"of the body in bytes, as announced; -1: it came in chunks"`
-	Body      string    `json:"body,omitempty" doc:"of a GraphQL request; strings whose names suggest a secret are masked"`
-	Cut       bool      `json:"body_left_out,omitempty" doc:"the request is GraphQL, and its body was too large or could not be read"`
-	Operation string    `json:"operation,omitempty" doc:"name of the GraphQL operation"`
-	Status    int       `json:"status" doc:"that was answered; 0 when nothing was"`
-	Reason    string    `json:"reason,omitempty" doc:"why the gateway refused the request; empty when it did not"`
+	// X-Request-Id of the answer.
+	ID string `json:"id"`
+	// Time of the request.
+	At time.Time `json:"at"`
+	// Id of the organisation that the API belongs to.
+	Org string `json:"org_id,omitempty"`
+	// Id of the API that the request reached.
+	API string `json:"api_id"`
+	// Version of the API that the request selected; left out if the API has one only.
+	Version string `json:"version,omitempty"`
+	// Hash of the key; left out without a known key.
+	Key string `json:"key_hash,omitempty"`
+	// Short form of the key's hash, as logs have it.
+	KeyName string `json:"key,omitempty"`
+	// Ids of the policies of a caller who has them by a token's claims.
+	Policies []string `json:"policies,omitempty"`
+	// Method of the request.
+	Method string `json:"method"`
+	// Host that the request named.
+	Host string `json:"host,omitempty"`
+	// Path and query as they were sent; values of parameters that may authenticate are masked.
+	URL string `json:"url"`
+	// Lines of the headers that rules look at; none that may authenticate.
+	Headers []string `json:"headers,omitempty"`
+	// IP address of the caller.
+	Client string `json:"client,omitempty"`
+	// Whether the request came over TLS.
+	TLS bool `json:"tls,omitempty"`
+	// Size of the body in bytes, as it was announced; -1: it came in chunks.
+	Length int64 `json:"length,omitempty"`
+	// Body of a GraphQL request; strings whose names suggest a secret are masked.
+	Body string `json:"body,omitempty"`
+	// Whether the request is GraphQL, and its body was too large or could not be read.
+	Cut bool `json:"body_left_out,omitempty"`
+	// Name of the GraphQL operation; left out without one.
+	Operation string `json:"operation,omitempty"`
+	// HTTP status of the answer; 0: nothing was answered.
+	Status int `json:"status"`
+	// Reason for which the gateway refused the request; left out: it did not.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Bounds of samples.

@@ -22,28 +22,44 @@ const (
 
 // A Batch is what one gateway counted since its last batch.
 type Batch struct {
-	Gateway  string `json:"gateway" doc:"its name"`
-	Boot     string `json:"boot" doc:"changes with each start of the gateway"`
-	Sequence int64  `json:"sequence" doc:"of the batch, from 1 at each start; a batch is handed over again under the same one"`
+	// Name of the gateway.
+	Gateway string `json:"gateway"`
+	// Text that is another one after each start of the gateway.
+	Boot string `json:"boot"`
+	// Number of the batch, from 1 at each start; a batch is handed over again under the same one.
+	Sequence int64 `json:"sequence"`
 
-	Rows      []Row     `json:"rows"`
+	// Calls that were counted.
+	Rows []Row `json:"rows"`
+	// Times of the calls, by API and minute.
 	Latencies []Latency `json:"latencies,omitempty"`
-	Refusals  []Refusal `json:"refusals,omitempty" doc:"the newest of each key, in no order"`
-	Samples   []Sample  `json:"samples,omitempty" doc:"requests that were recorded, if that is turned on, the oldest first"`
+	// Records of refused requests, the newest of each key, in no order.
+	Refusals []Refusal `json:"refusals,omitempty"`
+	// Requests that were recorded, if that is turned on, the oldest first.
+	Samples []Sample `json:"samples,omitempty"`
 }
 
 // A Row counts the calls of a minute that differ in their numbers only.
 type Row struct {
-	Minute int64  `json:"minute" doc:"its beginning, in unix seconds"`
-	Org    string `json:"org,omitempty" doc:"of the API"`
-	API    string `json:"api"`
-	Key    string `json:"key,omitempty" doc:"identity of the key; empty for calls without a known one"`
-	Status int    `json:"status" doc:"that was answered; 0 when nothing was"`
-	Reason string `json:"reason,omitempty" doc:"why the gateway refused or failed the calls; empty when it did not"`
+	// Unix seconds of the beginning of the minute.
+	Minute int64 `json:"minute"`
+	// Id of the organisation that the API belongs to.
+	Org string `json:"org,omitempty"`
+	// Id of the API; empty: calls that reached none.
+	API string `json:"api"`
+	// Hash of the key; empty for calls without a known one.
+	Key string `json:"key,omitempty"`
+	// HTTP status of the answers; 0: nothing was answered.
+	Status int `json:"status"`
+	// Reason for which the gateway refused or failed the calls; empty: it did not.
+	Reason string `json:"reason,omitempty"`
 
-	Hits     int64 `json:"hits"`
-	Total    int64 `json:"total_us" doc:"microseconds from the arrivals to the answers, summed up"`
-	Upstream int64 `json:"upstream_us" doc:"of them, those of the upstream"`
+	// Number of the calls.
+	Hits int64 `json:"hits"`
+	// Microseconds from the arrivals to the answers, summed up.
+	Total int64 `json:"total_us"`
+	// Microseconds of total_us that were the upstream's.
+	Upstream int64 `json:"upstream_us"`
 }
 
 // IsError reports whether the calls of a row failed, for any reason.
@@ -61,10 +77,15 @@ const FirstBound = 100 * time.Microsecond
 
 // A Latency is the histogram of an API in a minute.
 type Latency struct {
-	Minute int64     `json:"minute" doc:"its beginning, in unix seconds"`
-	Org    string    `json:"org,omitempty" doc:"of the API"`
-	API    string    `json:"api"`
-	Counts Latencies `json:"counts" doc:"calls that took up to 100 us, up to twice that, and so on; the last has the rest"`
+	// Unix seconds of the beginning of the minute.
+	Minute int64 `json:"minute"`
+	// Id of the organisation that the API belongs to.
+	Org string `json:"org,omitempty"`
+	// Id of the API.
+	API string `json:"api"`
+	// Numbers of calls that took up to 100 microseconds, up to twice that, and so on; the last has the
+	// rest.
+	Counts Latencies `json:"counts"`
 }
 
 // Quantile estimates the q-quantile by linear interpolation within a bucket. Without

@@ -24,30 +24,52 @@ import (
 
 // A Brand is how a portal looks. Omitted members have the site's own look.
 type Brand struct {
-	Name       string  `json:"name" doc:"of the portal, at most 80 bytes"`
-	Accent     string  `json:"accent" doc:"colour of links and buttons on light surfaces, such as #0a5bd0; its contrast is at least 4.5"`
-	AccentDark string  `json:"accent_dark" doc:"likewise on dark surfaces"`
-	Welcome    string  `json:"welcome" doc:"Markdown above the catalogue"`
-	Footer     string  `json:"footer" doc:"Markdown below every page"`
-	Links      []Link  `json:"links" doc:"below every page, at most 12"`
-	Logo       *string `json:"logo,omitempty" doc:"PNG, JPEG or WebP in base64, at most 200 KB and 1024 pixels a side, written anew; empty: none. Left out: it stays. Answers leave it out"`
-	LogoID     string  `json:"logo_id" doc:"changes with the logo; empty: there is none"`
+	// Name of the portal, at most 80 bytes; empty: that of the site.
+	// Example: "Example developers"
+	Name string `json:"name"`
+	// Colour of links and buttons on light surfaces; its contrast is at least 4.5. Empty: that of the
+	// site.
+	// Example: "#0a5bd0"
+	Accent string `json:"accent"`
+	// Colour of links and buttons on dark surfaces; its contrast is at least 4.5. Empty: that of the
+	// site.
+	// Example: "#8ab4f8"
+	AccentDark string `json:"accent_dark"`
+	// Markdown above the catalogue; empty: none.
+	Welcome string `json:"welcome"`
+	// Markdown below every page; empty: none.
+	Footer string `json:"footer"`
+	// Links below every page, at most 12.
+	Links []Link `json:"links"`
+	// PNG, JPEG or WebP in base64, at most 200 KB and 1024 pixels a side, which is encoded anew;
+	// empty: no logo. Answers leave it out. Default: it stays.
+	Logo *string `json:"logo,omitempty"`
+	// Id of the logo, which changes with it; empty: there is none. Ignored in a request.
+	LogoID string `json:"logo_id"`
 }
 
 // A Link leads from every page to another.
 type Link struct {
+	// Text of the link.
 	Text string `json:"text"`
-	URL  string `json:"url" doc:"https, http or mailto, or a path"`
+	// Address that it leads to: https, http or mailto, or a path of the portal.
+	URL string `json:"url"`
 }
 
 // Shown is a brand as the portal's pages need it.
 type Shown struct {
-	Name    string `json:"name"`
-	Welcome string `json:"welcome_html" doc:"sanitised"`
-	Footer  string `json:"footer_html" doc:"sanitised"`
-	Links   []Link `json:"links"`
-	Style   string `json:"style" doc:"CSS with the accents; empty: those of the site"`
-	LogoID  string `json:"logo_id" doc:"empty: there is no logo"`
+	// Name of the portal; empty: that of the site.
+	Name string `json:"name"`
+	// HTML above the catalogue, sanitised; empty: none.
+	Welcome string `json:"welcome_html"`
+	// HTML below every page, sanitised; empty: none.
+	Footer string `json:"footer_html"`
+	// Links below every page.
+	Links []Link `json:"links"`
+	// CSS with the accent colours; empty: those of the site.
+	Style string `json:"style"`
+	// Id of the logo, which changes with it; empty: there is none.
+	LogoID string `json:"logo_id"`
 }
 
 // Visitor returns the organisation of a call that needs no credential.

@@ -14,12 +14,18 @@ import (
 
 // Documentation is a document as developers see it: one of its last three members.
 type Documentation struct {
-	ID      string          `json:"id"`
-	Name    string          `json:"name"`
-	Kind    string          `json:"doc_type" enum:"openapi,graphql,markdown"`
-	HTML    string          `json:"html,omitempty" doc:"of markdown"`
-	Schema  string          `json:"schema,omitempty" doc:"of graphql: the schema definition language"`
-	OpenAPI json.RawMessage `json:"openapi,omitempty" doc:"of openapi: the description; every description in it is HTML"`
+	// Id of the document.
+	ID string `json:"id"`
+	// Name of the document.
+	Name string `json:"name"`
+	// Kind of the document, which says which of the other members it has.
+	Kind string `json:"doc_type" enum:"openapi,graphql,markdown"`
+	// Text of a markdown document as sanitised HTML.
+	HTML string `json:"html,omitempty"`
+	// Schema of a graphql document in SDL.
+	Schema string `json:"schema,omitempty"`
+	// Description of an openapi document; every description in it is sanitised HTML.
+	OpenAPI json.RawMessage `json:"openapi,omitempty"`
 
 	listenPath string // of the API, without a final slash
 }

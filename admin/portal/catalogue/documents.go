@@ -36,20 +36,31 @@ func NewDocuments(st *store.Store) *Documents {
 
 // A Document is a document as operators send and see it.
 type Document struct {
-	ID            string    `json:"id"`
-	APIID         string    `json:"api_id" doc:"the API that it is about; empty: none in particular"`
-	Name          string    `json:"name"`
-	Kind          string    `json:"doc_type" enum:"openapi,swagger,graphql,markdown" doc:"swagger is another name for openapi"`
-	Documentation string    `json:"documentation,omitempty" doc:"the text in base64: at most 2 MiB of OpenAPI 2 or 3 in JSON or YAML or of GraphQL SDL, 1 MiB of Markdown"`
-	Size          int       `json:"size" doc:"bytes of the text"`
-	CreatedAt     time.Time `json:"created_at"`
-	UpdatedAt     time.Time `json:"updated_at"`
+	// Id of the document; filled in.
+	ID string `json:"id"`
+	// Id of the API that the document is about; empty: none in particular.
+	APIID string `json:"api_id"`
+	// Name of the document.
+	Name string `json:"name"`
+	// Kind of the document; swagger is another name for openapi.
+	Kind string `json:"doc_type" enum:"openapi,swagger,graphql,markdown"`
+	// Text in base64: at most 2 MiB of OpenAPI 2 or 3 in JSON or YAML or of GraphQL SDL, 1 MiB of
+	// Markdown. Lists leave it out.
+	Documentation string `json:"documentation,omitempty"`
+	// Bytes of the text; filled in.
+	Size int `json:"size"`
+	// Time at which the document was created; filled in.
+	CreatedAt time.Time `json:"created_at"`
+	// Time of the last change; filled in.
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 // documentList is one page of documents, without their texts.
 type documentList struct {
-	Data  []Document `json:"Data"`
-	Pages int64      `json:"Pages"`
+	// Documents of the page, without their texts.
+	Data []Document `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
 }
 
 // documentKinds are the names of kinds on the wire.

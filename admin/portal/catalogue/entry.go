@@ -139,9 +139,12 @@ func rowOf(e *model.Entry) (store.CatalogueEntry, error) {
 
 // entryList is one page of entries.
 type entryList struct {
-	Data   []json.RawMessage   `json:"Data"`
-	Pages  int64               `json:"Pages"`
-	Hidden map[string][]string `json:"Hidden" doc:"why developers do not see an entry, by its id"`
+	// Entries of the page, in the order in which developers see them.
+	Data []json.RawMessage `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
+	// Reasons for which developers do not see an entry, by its id; entries that they see are left out.
+	Hidden map[string][]string `json:"Hidden"`
 }
 
 func (s *Service) listEntries(ctx context.Context, c *rest.Call) (any, error) {

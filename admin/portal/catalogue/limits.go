@@ -11,13 +11,22 @@ import (
 
 // Limits are what a key for an entry may do. Zero is no limit.
 type Limits struct {
-	Rate     float64  `json:"rate" doc:"calls in per seconds"`
-	Per      float64  `json:"per" doc:"seconds"`
-	Quota    int64    `json:"quota_max" doc:"calls in quota_renewal_rate seconds, or in a period of the calendar"`
-	Renewal  int64    `json:"quota_renewal_rate" doc:"seconds; 0: the quota does not renew, or by the calendar"`
-	Calendar string   `json:"quota_renewal_calendar,omitempty" doc:"hour, day, week or month"`
-	Depth    int      `json:"max_query_depth"`
-	Words    []string `json:"in_words"`
+	// Calls allowed in per seconds; 0: no limit.
+	Rate float64 `json:"rate"`
+	// Seconds that rate is of; 0: no limit.
+	Per float64 `json:"per"`
+	// Calls allowed in quota_renewal_rate seconds, or in a period of the calendar; 0: no quota.
+	Quota int64 `json:"quota_max"`
+	// Seconds after which the quota renews; 0: it does not, or by the calendar.
+	Renewal int64 `json:"quota_renewal_rate"`
+	// Period of the calendar in which the quota renews: hour, day, week or month; left out: by
+	// seconds.
+	Calendar string `json:"quota_renewal_calendar,omitempty"`
+	// Levels that a GraphQL operation may have; 0: no limit.
+	Depth int `json:"max_query_depth"`
+	// The limits as sentences for people.
+	// Example: ["60 requests a minute", "1000 requests a day"]
+	Words []string `json:"in_words"`
 }
 
 // limitsOf returns what a policy grants on an API.

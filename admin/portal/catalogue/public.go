@@ -17,60 +17,103 @@ import (
 
 // An Offer is an entry as developers see it, without details of the API's operation.
 type Offer struct {
-	ID               string            `json:"id"`
-	Name             string            `json:"name"`
-	ShortDescription string            `json:"short_description" doc:"text, not HTML"`
-	LongDescription  string            `json:"long_description" doc:"text, not HTML"`
-	Version          string            `json:"version"`
-	Fields           map[string]string `json:"fields"`
-	AuthType         string            `json:"auth_type" doc:"authToken, basic or oauth"`
-	AuthHeader       string            `json:"auth_header" doc:"the header field in which gateways look for the credential"`
-	IsKeyless        bool              `json:"is_keyless" doc:"true: the API asks for no key, and there is nothing to request"`
+	// Id of the catalogue entry.
+	ID string `json:"id"`
+	// Name of the entry.
+	Name string `json:"name"`
+	// One or two sentences about the API, as text.
+	ShortDescription string `json:"short_description"`
+	// Longer description of the API, as text.
+	LongDescription string `json:"long_description"`
+	// Version of the API that the entry is about; empty: not said.
+	Version string `json:"version"`
+	// Further fields of the entry, by name.
+	Fields map[string]string `json:"fields"`
+	// Kind of credential that callers need: authToken, basic or oauth.
+	AuthType string `json:"auth_type"`
+	// Header field in which gateways look for the credential.
+	AuthHeader string `json:"auth_header"`
+	// Whether the API asks for no key, so that there is nothing to request.
+	IsKeyless bool `json:"is_keyless"`
 
-	APIID      string `json:"api_id"`
-	APIName    string `json:"api_name"`
-	Domain     string `json:"domain" doc:"of the API; empty: every one of the gateway"`
-	ListenPath string `json:"listen_path" doc:"where the gateway serves the API"`
-	IsGraphQL  bool   `json:"is_graphql" doc:"true: the API has a schema and can be tried in the playground"`
+	// Id of the API that the entry offers.
+	APIID string `json:"api_id"`
+	// Name of that API.
+	APIName string `json:"api_name"`
+	// Host that the API is served on; empty: every host of the gateway.
+	Domain string `json:"domain"`
+	// Path that the API is served below.
+	ListenPath string `json:"listen_path"`
+	// Whether the API has a GraphQL schema and can be tried in the playground.
+	IsGraphQL bool `json:"is_graphql"`
 
-	HasStreams bool `json:"has_streams" doc:"true: the API serves event streams; its routes are listed at /routes"`
+	// Whether the API serves event streams; GET /api/portal/public/catalogue/{id}/routes lists its
+	// routes.
+	HasStreams bool `json:"has_streams"`
 
-	Events []string `json:"events" doc:"types of events of the API's streams, which webhooks of developers can subscribe to"`
+	// Types of events of the API's streams, which webhooks of developers can subscribe to.
+	Events []string `json:"events"`
 
-	PolicyID   string  `json:"policy_id" doc:"what a key request names"`
-	PolicyName string  `json:"policy_name"`
-	Limits     *Limits `json:"limits" doc:"null where there is no policy"`
+	// Id of the policy that a key request names in for_plan.
+	PolicyID string `json:"policy_id"`
+	// Name of that policy.
+	PolicyName string `json:"policy_name"`
+	// Limits that a key for the entry has; null: there is no policy.
+	Limits *Limits `json:"limits"`
 
-	Documented bool `json:"documented" doc:"true: there is documentation"`
+	// Whether there is documentation.
+	Documented bool `json:"documented"`
 
-	KeyRequestFields     []string `json:"key_request_fields"`
-	RequireKeyApproval   bool     `json:"require_key_approval"`
-	RedirectOnKeyRequest bool     `json:"redirect_on_key_request"`
-	RedirectTo           string   `json:"redirect_to"`
-	EnableMultiSelection bool     `json:"enable_multi_selection"`
+	// Names of the fields of the form for key requests.
+	KeyRequestFields []string `json:"key_request_fields"`
+	// Whether key requests wait for a decision of an operator; otherwise credentials are issued at
+	// once.
+	RequireKeyApproval bool `json:"require_key_approval"`
+	// Whether developers who ask for a key are sent to redirect_to.
+	RedirectOnKeyRequest bool `json:"redirect_on_key_request"`
+	// Path of the site of the portal, or URL, that they are sent to; empty: none.
+	RedirectTo string `json:"redirect_to"`
+	// Whether a key request may name several policies.
+	EnableMultiSelection bool `json:"enable_multi_selection"`
 }
 
 // offerList is one page of offers.
 type offerList struct {
-	Data  []*Offer `json:"Data"`
-	Pages int64    `json:"Pages"`
+	// Offers of the page, in the order of the catalogue.
+	Data []*Offer `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
 }
 
 // PublicConfiguration is the part of a configuration that the pages of a portal need.
 type PublicConfiguration struct {
-	OrgID                string   `json:"org_id"`
-	SignupFields         []string `json:"signup_fields"`
-	KeyRequestFields     []string `json:"key_request_fields"`
-	RequireKeyApproval   bool     `json:"require_key_approval"`
-	RedirectOnKeyRequest bool     `json:"redirect_on_key_request"`
-	RedirectTo           string   `json:"redirect_to"`
-	EnableMultiSelection bool     `json:"enable_multi_selection"`
-	DisableLogin         bool     `json:"disable_login"`
-	DisableSignup        bool     `json:"disable_signup"`
-	DisableAutoLogin     bool     `json:"disable_auto_login"`
-	DisableVerification  bool     `json:"disable_verification"`
-	CatalogueLoginOnly   bool     `json:"catalogue_login_only"`
-	OAuthUsageLimit      int64    `json:"oauth_usage_limit"`
+	// Id of the organisation that the portal belongs to.
+	OrgID string `json:"org_id"`
+	// Names of the fields of the sign-up form besides address and password.
+	SignupFields []string `json:"signup_fields"`
+	// Names of the fields of the form for key requests.
+	KeyRequestFields []string `json:"key_request_fields"`
+	// Whether key requests wait for a decision of an operator; otherwise credentials are issued at
+	// once.
+	RequireKeyApproval bool `json:"require_key_approval"`
+	// Whether developers who ask for a key are sent to redirect_to.
+	RedirectOnKeyRequest bool `json:"redirect_on_key_request"`
+	// Path of the site of the portal, or URL, that they are sent to; empty: none.
+	RedirectTo string `json:"redirect_to"`
+	// Whether a key request may name several policies.
+	EnableMultiSelection bool `json:"enable_multi_selection"`
+	// Whether developers cannot log in.
+	DisableLogin bool `json:"disable_login"`
+	// Whether developers cannot sign up.
+	DisableSignup bool `json:"disable_signup"`
+	// Whether developers have to log in after signing up.
+	DisableAutoLogin bool `json:"disable_auto_login"`
+	// Whether the addresses of new developers are not verified.
+	DisableVerification bool `json:"disable_verification"`
+	// Whether only developers who are logged in see the catalogue.
+	CatalogueLoginOnly bool `json:"catalogue_login_only"`
+	// OAuth clients that one developer may have; 0 and -1 are no limit.
+	OAuthUsageLimit int64 `json:"oauth_usage_limit"`
 }
 
 // visitor returns the organisation of a call that needs no credential, and reports whether

@@ -15,16 +15,28 @@ import (
 // A Route is a path at which a stream serves developers, without brokers, processors and
 // addresses behind it.
 type Route struct {
-	ID       string   `json:"id" doc:"name of the stream and number of the route"`
-	Stream   string   `json:"stream"`
-	Methods  []string `json:"methods"`
-	Path     string   `json:"path" doc:"below the listen path; {name} stands for one segment"`
-	Takes    bool     `json:"takes" doc:"true: callers send messages"`
-	Gives    bool     `json:"gives" doc:"true: callers receive messages"`
-	Ways     []string `json:"ways" enum:"single,events,lines,websocket" doc:"a request for each message, an answer of server-sent events, an answer with a message in each line, or WebSocket"`
-	Resume   bool     `json:"resume" doc:"true: with Last-Event-ID callers receive what came after that event"`
-	Ack      bool     `json:"ack" doc:"true: each message that a caller sends over WebSocket is answered"`
-	MaxBytes int      `json:"max_message_bytes" doc:"of a message that callers send"`
+	// Name of the stream and number of the route, which name it in calls.
+	ID string `json:"id"`
+	// Name of the stream.
+	Stream string `json:"stream"`
+	// Methods that the route is for.
+	// Example: ["GET"]
+	Methods []string `json:"methods"`
+	// Path below the listen path of the API; {name} stands for one segment.
+	Path string `json:"path"`
+	// Whether callers send messages.
+	Takes bool `json:"takes"`
+	// Whether callers receive messages.
+	Gives bool `json:"gives"`
+	// Ways of the messages: a request for each, an answer of server-sent events, an answer with a
+	// message in each line, or WebSocket.
+	Ways []string `json:"ways" enum:"single,events,lines,websocket"`
+	// Whether callers that send Last-Event-ID receive what came after that event.
+	Resume bool `json:"resume"`
+	// Whether each message that a caller sends over WebSocket is answered.
+	Ack bool `json:"ack"`
+	// Bytes that a message of a caller may have at most.
+	MaxBytes int `json:"max_message_bytes"`
 }
 
 // Has reports whether callers can use the route in a way.
@@ -32,8 +44,10 @@ func (r *Route) Has(way streams.Way) bool { return slices.Contains(r.Ways, strin
 
 // RouteList is one page of routes.
 type RouteList struct {
-	Data  []Route `json:"Data"`
-	Pages int64   `json:"Pages"`
+	// Routes of the page.
+	Data []Route `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
 }
 
 func (s *Service) publicRoutesOfStreams(ctx context.Context, c *rest.Call) (any, error) {

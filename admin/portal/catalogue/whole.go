@@ -31,9 +31,12 @@ type storedCatalogue struct {
 
 // Catalogue describes a catalogue in the OpenAPI document.
 type Catalogue struct {
-	ID    string        `json:"id" doc:"required to replace a catalogue"`
-	OrgID string        `json:"org_id"`
-	APIs  []model.Entry `json:"apis" doc:"in the order in which developers see them; at most 5,000"`
+	// Id of the catalogue; required to replace one, and filled in when it is created.
+	ID string `json:"id"`
+	// Id of the organisation; filled in.
+	OrgID string `json:"org_id"`
+	// Entries in the order in which developers see them, at most 5,000.
+	APIs []model.Entry `json:"apis"`
 }
 
 func (s *Service) getCatalogue(ctx context.Context, c *rest.Call) (any, error) {

@@ -15,20 +15,28 @@ const maxItems = 12
 // Menu is what the head of every page of the portal leads to, beside the portal's own
 // pages.
 type Menu struct {
-	ID    string `json:"id,omitempty" doc:"empty: there is none yet"`
-	OrgID string `json:"org_id,omitempty" doc:"ignored in a request"`
-	Items []Item `json:"items" nullable:"false" doc:"at most 12, in order"`
+	// Id of the menu; empty: there is none yet. Filled in.
+	ID string `json:"id,omitempty"`
+	// Id of the organisation; ignored in a request.
+	OrgID string `json:"org_id,omitempty"`
+	// Items in their order, at most 12.
+	Items []Item `json:"items" nullable:"false"`
 }
 
 // An Item leads to a page of the organisation's, or to an address.
 type Item struct {
-	Text string `json:"text" doc:"at most 80 bytes"`
-	Page string `json:"page,omitempty" doc:"path of a page; it is left out while there is no such page, or while that is hidden"`
-	URL  string `json:"url,omitempty" doc:"in place of page: https, http or mailto, or a path"`
+	// Text of the item, at most 80 bytes.
+	Text string `json:"text"`
+	// Path of a page of the organisation's; the item is left out while there is no such page, or while
+	// it is hidden.
+	Page string `json:"page,omitempty"`
+	// Address in place of page: https, http or mailto, or a path of the portal.
+	URL string `json:"url,omitempty"`
 }
 
 // ShownMenu is a menu without what leads nowhere.
 type ShownMenu struct {
+	// Items in their order, without those that lead to no page.
 	Items []Item `json:"items" nullable:"false"`
 }
 

@@ -21,24 +21,36 @@ const (
 
 // Pages are what an organisation wrote for its portal.
 type Pages struct {
-	ID    string `json:"id,omitempty" doc:"of the pages together; empty: there are none yet"`
-	OrgID string `json:"org_id,omitempty" doc:"ignored in a request"`
-	Pages []Page `json:"pages" nullable:"false" doc:"at most 100, with 2 MiB of text together"`
+	// Id of the pages together; empty: there are none yet. Filled in.
+	ID string `json:"id,omitempty"`
+	// Id of the organisation; ignored in a request.
+	OrgID string `json:"org_id,omitempty"`
+	// The pages, at most 100, with 2 MiB of text together.
+	Pages []Page `json:"pages" nullable:"false"`
 }
 
 // A Page is one of them.
 type Page struct {
-	Path   string `json:"path" doc:"the page is at /portal/pages/ and this: at most 64 small letters, digits and hyphens"`
-	Title  string `json:"title" doc:"heading of the page, at most 120 bytes"`
-	Body   string `json:"body" doc:"Markdown, at most 64 KiB; HTML in it is left out"`
-	Hidden bool   `json:"hidden,omitempty" doc:"a draft, which the portal does not show"`
+	// Last part of the page's path /portal/pages/{path}: at most 64 bytes of small letters, digits and
+	// hyphens.
+	// Example: "getting-started"
+	Path string `json:"path"`
+	// Heading of the page, at most 120 bytes.
+	Title string `json:"title"`
+	// Markdown of the page, at most 64 KiB; HTML in it is left out.
+	Body string `json:"body"`
+	// Whether the page is a draft, which the portal does not show.
+	Hidden bool `json:"hidden,omitempty"`
 }
 
 // ShownPage is a page as the portal shows it.
 type ShownPage struct {
-	Path  string `json:"path"`
+	// Last part of the page's path /portal/pages/{path}.
+	Path string `json:"path"`
+	// Heading of the page.
 	Title string `json:"title"`
-	HTML  string `json:"html" doc:"sanitised"`
+	// Text of the page as sanitised HTML.
+	HTML string `json:"html"`
 }
 
 var pathForm = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$`)

@@ -59,15 +59,19 @@ func (s *Clients) Routes() []rest.Route {
 
 // clientList is one page of a developer's clients.
 type clientList struct {
-	Data  []clientEntry `json:"Data"`
-	Pages int64         `json:"Pages"`
+	// Clients of the page.
+	Data []clientEntry `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
 }
 
 // clientEntry is a client on a list.
 type clientEntry struct {
 	model.Client
+	// Id of the policy that the client's tokens have.
 	Policy string `json:"policy_id"`
-	Key    string `json:"key_id" doc:"names the session that all tokens of the client stand for"`
+	// Id of the session that all tokens of the client stand for, as keys have it.
+	Key string `json:"key_id"`
 }
 
 // revoked is the empty answer to a revocation.
@@ -75,10 +79,15 @@ type revoked struct{}
 
 // newClient is the body of a call that creates a client.
 type newClient struct {
-	Policy         string `json:"policy_id"`
-	RedirectURI    string `json:"redirect_uri,omitempty"`
+	// Id of the policy that the client's tokens are to have; the developer must have a key or an
+	// approved request for it.
+	Policy string `json:"policy_id"`
+	// Address of the application, for people; tokens are given by the client credentials grant only.
+	RedirectURI string `json:"redirect_uri,omitempty"`
+	// Name of the application, for people.
 	AppDescription string `json:"app_description,omitempty"`
-	UseCase        string `json:"use_case,omitempty"`
+	// What the application does, for people.
+	UseCase string `json:"use_case,omitempty"`
 }
 
 // clientRef returns the client that a call is about: one of the caller, or of the

@@ -19,9 +19,12 @@ import (
 
 // granted is a successful token response (RFC 6749, section 5.1).
 type granted struct {
+	// Token that callers send behind Bearer, shown this once.
 	AccessToken string `json:"access_token"`
-	TokenType   string `json:"token_type"`
-	ExpiresIn   int64  `json:"expires_in" doc:"seconds"`
+	// Always bearer.
+	TokenType string `json:"token_type"`
+	// Seconds for which the token is valid.
+	ExpiresIn int64 `json:"expires_in"`
 }
 
 // refusal is an error response (RFC 6749, section 5.2).

@@ -13,15 +13,20 @@ import (
 
 // Shown is a credential that a call issued.
 type Shown struct {
-	ID       string `json:"key_id" doc:"names the key in later calls"`
-	RawKey   string `json:"RawKey" doc:"the key, or the user's name; shown this once"`
-	Password string `json:"Password" doc:"the user's; shown this once"`
+	// Id of the key, which names it in later calls.
+	ID string `json:"key_id"`
+	// The key, or the name of a user, shown this once.
+	RawKey string `json:"RawKey"`
+	// Password of a user, shown this once; empty: the credential is a key.
+	Password string `json:"Password"`
 }
 
 // developerKeyList is one page of a developer's keys.
 type developerKeyList struct {
-	Data  []View `json:"Data"`
-	Pages int64  `json:"Pages"`
+	// Keys of the page, oldest first.
+	Data []View `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
 }
 
 const keysTag = "Developers' keys"
@@ -111,8 +116,11 @@ func (k *Keys) listOwn(ctx context.Context, c *rest.Call) (any, error) {
 
 // keyFields is the body of a call that creates or changes a key.
 type keyFields struct {
-	Policies []string                   `json:"apply_policies"`
-	Fields   map[string]json.RawMessage `json:"fields,omitempty" doc:"goes into the meta data of a new key"`
+	// Ids of the policies that the key is to have.
+	// Example: ["starter"]
+	Policies []string `json:"apply_policies"`
+	// Fields that go into the metadata of a new key, by name.
+	Fields map[string]json.RawMessage `json:"fields,omitempty"`
 }
 
 // MaxPolicies bounds the policies of a key.
@@ -223,7 +231,9 @@ func (k *Keys) resetQuota(ctx context.Context, c *rest.Call) (any, error) {
 
 // rotation is the body of a call that rotates a key.
 type rotation struct {
-	Grace string `json:"grace" doc:"how long the key stays valid beside its successor, such as 24h; 0s ends it at once"`
+	// How long the key stays valid beside its successor, such as 24h; 0s ends it at once.
+	// Example: "24h"
+	Grace string `json:"grace"`
 }
 
 func (k *Keys) rotate(ctx context.Context, c *rest.Call) (any, error) {

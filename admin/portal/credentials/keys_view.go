@@ -14,37 +14,60 @@ import (
 
 // View is a key as developers see it. The key itself is not stored.
 type View struct {
-	ID       string      `json:"key_id" doc:"names the key in calls; nobody can call an API with it"`
-	Kind     string      `json:"auth_type" enum:"authToken,basic,oauth"`
-	Alias    string      `json:"alias" doc:"of a user, the name"`
-	State    string      `json:"state" enum:"active,inactive,expired,unusable"`
-	Policies []Named     `json:"policies"`
-	APIs     []Allowance `json:"apis" doc:"what the key may call, and how often"`
-	Request  string      `json:"request_id" doc:"of the key request that it came from"`
-	Created  string      `json:"date_created"`
-	Expires  string      `json:"expires" doc:"empty: never"`
-	Grace    string      `json:"grace_until" doc:"when the key before the newest ends; empty: there is none"`
+	// Id of the key, which names it in calls of the portal; it is no credential.
+	ID string `json:"key_id"`
+	// Kind of the credential: a key, the name and password of a user, or tokens of an OAuth client.
+	Kind string `json:"auth_type" enum:"authToken,basic,oauth"`
+	// Alias of the key; of a user the name.
+	Alias string `json:"alias"`
+	// Whether calls are allowed: active; switched off: inactive; expired; or unusable, because of what
+	// its policies say together.
+	State string `json:"state" enum:"active,inactive,expired,unusable"`
+	// Policies of the key.
+	Policies []Named `json:"policies"`
+	// What the key may call, and how often.
+	APIs []Allowance `json:"apis"`
+	// Id of the key request that it came from; empty: of none.
+	Request string `json:"request_id"`
+	// Time at which it was made (RFC 3339).
+	Created string `json:"date_created"`
+	// Time at which it expires (RFC 3339); empty: never.
+	Expires string `json:"expires"`
+	// Time at which the key before the newest ends (RFC 3339); empty: there is none.
+	Grace string `json:"grace_until"`
 }
 
 // Named is a policy of a key.
 type Named struct {
-	ID   string `json:"id"`
+	// Id of the policy.
+	ID string `json:"id"`
+	// Name of the policy; empty: it is gone.
 	Name string `json:"name"`
 }
 
 // Allowance is how often a key may call an API. A quota that APIs share is shown whole for
 // each. Numbers of 0 or less are no limit.
 type Allowance struct {
-	API       string  `json:"api_id"`
-	Rate      float64 `json:"rate"`
-	Per       float64 `json:"per" doc:"seconds"`
-	Depth     int     `json:"max_query_depth"`
-	Quota     int64   `json:"quota_max"`
-	Renewal   int64   `json:"quota_renewal_rate" doc:"seconds"`
-	Calendar  string  `json:"quota_renewal_calendar,omitempty" doc:"in place of seconds"`
-	Used      *int64  `json:"quota_used" doc:"null: not known at the moment, or no quota"`
-	Remaining *int64  `json:"quota_remaining" doc:"likewise"`
-	Renews    string  `json:"quota_renews" doc:"empty: no period is open"`
+	// Id of the API.
+	API string `json:"api_id"`
+	// Calls allowed in per seconds; 0 or less: no limit.
+	Rate float64 `json:"rate"`
+	// Seconds that rate is of.
+	Per float64 `json:"per"`
+	// Levels that a GraphQL operation may have; 0 or less: no limit.
+	Depth int `json:"max_query_depth"`
+	// Calls allowed in a period; 0 or less: no quota.
+	Quota int64 `json:"quota_max"`
+	// Seconds after which the quota renews; 0: it does not, or by the calendar.
+	Renewal int64 `json:"quota_renewal_rate"`
+	// Period of the calendar in which the quota renews, in place of seconds: hour, day, week or month.
+	Calendar string `json:"quota_renewal_calendar,omitempty"`
+	// Calls of the period so far; null: not known at the moment, or no quota.
+	Used *int64 `json:"quota_used"`
+	// Calls that are left in the period; null: not known at the moment, or no quota.
+	Remaining *int64 `json:"quota_remaining"`
+	// Time at which the quota renews (RFC 3339); empty: no period is open.
+	Renews string `json:"quota_renews"`
 }
 
 // PublicID returns the id of a key that people see: its hash, also where keys are stored

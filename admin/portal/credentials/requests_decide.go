@@ -193,7 +193,8 @@ func (s *Requests) queueLetter(ctx context.Context, w *KeyTx, row *store.KeyRequ
 
 // rejection is the body of a call that rejects a request.
 type rejection struct {
-	Reason string `json:"reason,omitempty" doc:"for the developer; at most 2,000 bytes"`
+	// Reason for the developer, at most 2,000 bytes. Default: none.
+	Reason string `json:"reason,omitempty"`
 }
 
 const maxReason = 2000

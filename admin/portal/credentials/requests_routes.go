@@ -12,14 +12,17 @@ import (
 
 // requestList is one page of key requests.
 type requestList struct {
-	Data  []json.RawMessage `json:"Data" doc:"key requests"`
+	// Key requests.
+	Data  []json.RawMessage `json:"Data"`
 	Pages int64             `json:"Pages"`
 }
 
 // requestPage is what a requestList is described as.
 type requestPage struct {
-	Data  []model.KeyRequest `json:"Data"`
-	Pages int64              `json:"Pages"`
+	// Key requests of the page.
+	Data []model.KeyRequest `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
 }
 
 const requestsTag = "Key requests"

@@ -14,10 +14,14 @@ import (
 
 // developerLogin is the body of a log-in.
 type developerLogin struct {
-	Org         string `json:"org_id,omitempty" doc:"default: the first organisation"`
-	Email       string `json:"email"`
-	Password    string `json:"password"`
-	NewPassword string `json:"new_password,omitempty" doc:"takes the place of password; needed when that is too old"`
+	// Id of the organisation whose portal it is. Default: the first organisation.
+	Org string `json:"org_id,omitempty"`
+	// E-mail address of the developer.
+	Email string `json:"email"`
+	// Password of the developer.
+	Password string `json:"password"`
+	// Password to take the place of password; needed when that is too old. Default: password stays.
+	NewPassword string `json:"new_password,omitempty"`
 }
 
 // wrongLogin is the answer to a refused log-in, which does not say why. If it said that
@@ -169,7 +173,9 @@ func (s *Service) logout(ctx context.Context, c *rest.Call) (any, error) {
 // developerCredentials are the credentials of a developer, sent by pages of the
 // operator.
 type developerCredentials struct {
-	Username string `json:"username" doc:"the address"`
+	// E-mail address of the developer.
+	Username string `json:"username"`
+	// Password of the developer.
 	Password string `json:"password"`
 }
 

@@ -70,6 +70,7 @@ func profile(d *store.Developer, sent *model.Developer, asked []string) error {
 
 // ownPassword confirms a call with the developer's password.
 type ownPassword struct {
+	// Password of the developer, which confirms the call.
 	Password string `json:"password"`
 }
 
@@ -109,8 +110,10 @@ func (s *Service) authenticateSelf(ctx context.Context, c *rest.Call, member, pl
 
 // passwordChange is the body of a change of the own password.
 type passwordChange struct {
-	Current  string `json:"current_password"`
-	Password string `json:"password" doc:"6…1024 bytes; none of the last 5"`
+	// Password in force.
+	Current string `json:"current_password"`
+	// Password to be in force, 6 to 1024 bytes; none of the last 5.
+	Password string `json:"password"`
 }
 
 // changePassword changes the developer's password and ends all other sessions.
@@ -136,19 +139,28 @@ func (s *Service) changePassword(ctx context.Context, c *rest.Call) (any, error)
 
 // developerSession is one session as the developer sees it.
 type developerSession struct {
-	ID        string `json:"id"`
-	IP        string `json:"ip"`
+	// Id of the session, which names it in calls; it is no credential.
+	ID string `json:"id"`
+	// IP address of the log-in.
+	IP string `json:"ip"`
+	// User-Agent of the browser.
 	UserAgent string `json:"user_agent"`
-	Began     string `json:"began"`
-	UsedAt    string `json:"used_at" doc:"to the minute"`
-	Expires   string `json:"expires"`
-	Current   bool   `json:"current" doc:"the one that this call shows"`
+	// Time of the log-in (RFC 3339).
+	Began string `json:"began"`
+	// Time of the last call (RFC 3339), to the minute.
+	UsedAt string `json:"used_at"`
+	// Time at which the session ends (RFC 3339).
+	Expires string `json:"expires"`
+	// Whether it is the session of this call.
+	Current bool `json:"current"`
 }
 
 // developerSessions is all sessions of a developer.
 type developerSessions struct {
-	Data  []developerSession
-	Pages int64
+	// Open sessions of the developer.
+	Data []developerSession `json:"Data"`
+	// Always 1; clients of lists expect it.
+	Pages int64 `json:"Pages"`
 }
 
 func (s *Service) listSessions(ctx context.Context, c *rest.Call) (any, error) {

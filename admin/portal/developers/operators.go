@@ -13,14 +13,16 @@ import (
 
 // page is one page of developers.
 type page struct {
-	Data  []json.RawMessage
-	Pages int64
+	Data  []json.RawMessage `json:"Data"`
+	Pages int64             `json:"Pages"`
 }
 
 // developerList describes a page.
 type developerList struct {
-	Data  []model.Developer
-	Pages int64
+	// Developers of the page.
+	Data []model.Developer `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
 }
 
 // Bounds of a list that is returned whole, and of one read for it.
@@ -144,7 +146,9 @@ type sent struct {
 type newDeveloper struct {
 	model.Developer
 
-	Password string `json:"password,omitempty" doc:"only when the developer is made; 6…1024 bytes. Without one they ask for a letter to choose it"`
+	// Password of a new developer, 6 to 1024 bytes; ignored afterwards. Default: none, and the
+	// developer asks for a letter to choose one.
+	Password string `json:"password,omitempty"`
 }
 
 func readDeveloper(c *rest.Call) (*sent, error) {
@@ -281,7 +285,8 @@ func (s *Service) delete(ctx context.Context, by store.Author, id string) error 
 
 // developerPassword is the body of a call that sets a developer's password.
 type developerPassword struct {
-	Password string `json:"password" doc:"6…1024 bytes; none of the last 5"`
+	// Password to be in force, 6 to 1024 bytes; none of the last 5.
+	Password string `json:"password"`
 }
 
 // choosePassword sets the password of a developer and ends all sessions.

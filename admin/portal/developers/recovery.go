@@ -12,7 +12,9 @@ import (
 
 // forgottenPassword is the body of a call that asks for a letter to set a password.
 type forgottenPassword struct {
-	Org   string `json:"org_id,omitempty" doc:"default: the first organisation"`
+	// Id of the organisation whose portal it is. Default: the first organisation.
+	Org string `json:"org_id,omitempty"`
+	// E-mail address of the developer; the answer is the same whether a developer has it or not.
 	Email string `json:"email"`
 }
 
@@ -60,8 +62,10 @@ func (s *Service) sendResetLetter(ctx context.Context, by store.Author) error {
 
 // passwordReset is the body of a call with the token of a reset letter.
 type passwordReset struct {
-	Token    string `json:"token" doc:"of the letter"`
-	Password string `json:"password" doc:"6…1024 bytes; none of the last 5"`
+	// Token of the letter.
+	Token string `json:"token"`
+	// Password to be in force, 6 to 1024 bytes; none of the last 5.
+	Password string `json:"password"`
 }
 
 // reset sets the password of a developer who has the token of a letter, which proves

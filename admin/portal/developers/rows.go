@@ -11,19 +11,29 @@ import (
 
 // developerRow is a developer in a list of rows.
 type developerRow struct {
-	ID        string     `json:"id"`
-	Email     string     `json:"email"`
-	Inactive  bool       `json:"inactive"`
-	Verified  bool       `json:"verified"`
-	LastLogin *time.Time `json:"last_login_date" doc:"null: never"`
-	Keys      int64      `json:"key_count"`
-	Version   int64      `json:"version" doc:"for If-Match"`
-	Created   time.Time  `json:"date_created"`
-	Updated   time.Time  `json:"date_updated"`
+	// Id of the developer.
+	ID string `json:"id"`
+	// E-mail address of the developer.
+	Email string `json:"email"`
+	// Whether the developer may not log in.
+	Inactive bool `json:"inactive"`
+	// Whether the developer has shown that the address is theirs.
+	Verified bool `json:"verified"`
+	// Time of the last log-in; null: never.
+	LastLogin *time.Time `json:"last_login_date"`
+	// Number of the developer's keys.
+	Keys int64 `json:"key_count"`
+	// Version of the object, for If-Match; it grows with each change.
+	Version int64 `json:"version"`
+	// Time at which the developer was created.
+	Created time.Time `json:"date_created"`
+	// Time of the last change.
+	Updated time.Time `json:"date_updated"`
 }
 
 // developerRows is one page of rows.
 type developerRows struct {
+	// Developers of the page.
 	Rows []developerRow `json:"rows" nullable:"false"`
 	rest.RowCounts
 }

@@ -13,10 +13,16 @@ import (
 
 // signUp is the body of a sign-up.
 type signUp struct {
-	Org      string            `json:"org_id,omitempty" doc:"default: the first organisation"`
-	Email    string            `json:"email"`
-	Password string            `json:"password" doc:"6…1024 bytes"`
-	Fields   map[string]string `json:"fields,omitempty" doc:"those that the configuration's signup_fields name, all of them"`
+	// Id of the organisation whose portal it is. Default: the first organisation.
+	Org string `json:"org_id,omitempty"`
+	// E-mail address of the developer.
+	// Example: "ada@example.com"
+	Email string `json:"email"`
+	// Password of the developer, 6 to 1024 bytes.
+	Password string `json:"password"`
+	// Values of the fields that the configuration's signup_fields name, all of them.
+	// Example: {"company": "Example Ltd"}
+	Fields map[string]string `json:"fields,omitempty"`
 }
 
 // letterSent is the answer to calls that may send a letter. It is the same whether the
@@ -188,8 +194,10 @@ func (s *Service) replaceSignUp(ctx context.Context, tx *store.Tx, by store.Auth
 
 // signUpVerification is the body of a call with the token of a verification letter.
 type signUpVerification struct {
-	Token    string `json:"token" doc:"of the letter"`
-	Password string `json:"password" doc:"that was chosen at sign-up: the letter alone proves no more than whose the mailbox is"`
+	// Token of the letter.
+	Token string `json:"token"`
+	// Password that was chosen at sign-up: the letter alone proves no more than whose the mailbox is.
+	Password string `json:"password"`
 }
 
 // confirm completes a sign-up with the token of the letter and the password.

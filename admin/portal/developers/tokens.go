@@ -89,8 +89,10 @@ func (s *Service) createSession(ctx context.Context, c *rest.Call, tx *store.Tx,
 
 // session is the session in the answer to a log-in.
 type session struct {
-	Expires     string `json:"expires" doc:"when it ends, whatever happens"`
-	IdleSeconds int64  `json:"idle_seconds" doc:"it ends when it is not used for as long"`
+	// When it ends, whatever happens.
+	Expires string `json:"expires"`
+	// It ends when it is not used for as long.
+	IdleSeconds int64 `json:"idle_seconds"`
 }
 
 // userAgent returns the User-Agent of the caller, shortened and printable.

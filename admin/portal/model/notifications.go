@@ -33,8 +33,10 @@ const (
 
 // A Credential is the result of a key request. It is shown once.
 type Credential struct {
-	RawKey   string // the key, the user's name, or the client's id
-	Password string // "" for a key
+	// The key, the name of a user, or the id of an OAuth client, shown this once.
+	RawKey string `json:"RawKey"`
+	// Password of a user or secret of a client, shown this once; empty: the credential is a key.
+	Password string `json:"Password"`
 }
 
 // An Event is sent to webhooks.

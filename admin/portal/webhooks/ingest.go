@@ -31,19 +31,29 @@ const (
 
 // StreamEvent is the body of a message of a portal_webhook output.
 type StreamEvent struct {
-	Type      string          `json:"type" doc:"event_type of the output"`
-	Timestamp string          `json:"timestamp" doc:"when the gateway took the message in"`
-	API       string          `json:"api_id"`
-	Stream    string          `json:"stream" doc:"name of the stream"`
-	Data      json.RawMessage `json:"data"`
-	Encoding  string          `json:"data_encoding,omitempty" doc:"base64 where data is the text of bytes that are neither JSON nor text"`
+	// Type of the event: event_type of the output.
+	Type string `json:"type"`
+	// Time at which the gateway took the message in (RFC 3339).
+	Timestamp string `json:"timestamp"`
+	// Id of the API whose stream sends the message.
+	API string `json:"api_id"`
+	// Name of the stream.
+	Stream string `json:"stream"`
+	// The message: JSON as it is, other text as a string.
+	// Example: {"order": 7}
+	Data json.RawMessage `json:"data"`
+	// base64 where data is the text of bytes that are neither JSON nor text; left out otherwise.
+	Encoding string `json:"data_encoding,omitempty"`
 }
 
 // Taken says what became of a message of a stream.
 type Taken struct {
-	Queued   int64 `json:"queued" doc:"webhooks that it was queued for"`
-	Repeated int64 `json:"repeated" doc:"webhooks that it had been queued for before"`
-	Missed   int   `json:"missed" doc:"webhooks that too much waits for"`
+	// Webhooks that it was queued for.
+	Queued int64 `json:"queued"`
+	// Webhooks that it had been queued for before.
+	Repeated int64 `json:"repeated"`
+	// Webhooks that too much waits for.
+	Missed int `json:"missed"`
 }
 
 // newStreamEvents returns the counter of messages of streams.

@@ -84,8 +84,12 @@ type Wanted struct {
 
 // Rotation is the body of a call that replaces the secret.
 type Rotation struct {
-	Secret string `json:"secret,omitempty" doc:"as when a webhook is made"`
-	Grace  string `json:"grace,omitempty" doc:"how long messages are signed with the former secret, too; at most 168h" default:"24h"`
+	// whsec_ and 24 to 64 bytes in Base64. Default: a secret is made, and shown in the answer only.
+	// Example: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	Secret string `json:"secret,omitempty"`
+	// How long messages are signed with the former secret as well, at most 168h. Default: 24h.
+	// Example: "24h"
+	Grace string `json:"grace,omitempty" default:"24h"`
 }
 
 // Shown is a secret that is shown once.
@@ -95,28 +99,40 @@ type Shown struct {
 
 // List is one page of webhooks.
 type List struct {
-	Data  []Webhook `json:"Data"`
-	Pages int64     `json:"Pages"`
+	// Webhooks of the page.
+	Data []Webhook `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
 }
 
 // EventType is a type of events that webhooks can subscribe to.
 type EventType struct {
-	Type string     `json:"type"`
-	When string     `json:"when"`
-	APIs []EventAPI `json:"apis,omitempty" doc:"whose streams publish it; left out: the portal sends it"`
+	// Name of the type, as events of a webhook has it.
+	// Example: "key_event.created"
+	Type string `json:"type"`
+	// When such an event is sent, in English.
+	When string `json:"when"`
+	// APIs whose streams publish it; left out: the portal sends it.
+	APIs []EventAPI `json:"apis,omitempty"`
 }
 
 // EventAPI is an API whose streams publish events.
 type EventAPI struct {
-	ID     string `json:"api_id"`
-	Name   string `json:"name"`
-	Access bool   `json:"access" doc:"the developer may call the API, and gets its events; others get them once they have access"`
+	// Id of the API.
+	ID string `json:"api_id"`
+	// Name of the API.
+	Name string `json:"name"`
+	// Whether the developer may call the API, and gets its events; others get them once they have
+	// access.
+	Access bool `json:"access"`
 }
 
 // Types is every type of events.
 type Types struct {
-	Data  []EventType `json:"Data"`
-	Pages int64       `json:"Pages"`
+	// Types of events, at most one page.
+	Data []EventType `json:"Data"`
+	// Number of pages.
+	Pages int64 `json:"Pages"`
 }
 
 // types lists the types of events of the portal itself. Events about APIs are not for

@@ -85,7 +85,8 @@ type RefusalQuery struct {
 // A Refusal is a record, with the gateway that handed it over.
 type Refusal struct {
 	usage.Refusal
-	Gateway string `json:"gateway,omitempty" doc:"that refused the request"`
+	// Name of the gateway that refused the request.
+	Gateway string `json:"gateway,omitempty"`
 }
 
 // Refusals returns a page of records, the newest first, and how many there are on all

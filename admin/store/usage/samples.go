@@ -72,11 +72,16 @@ func forgetSamples(ctx context.Context, tx *store.Tx, now time.Time, kept time.D
 
 // SampledAPI is an API of which requests were recorded.
 type SampledAPI struct {
-	API     string    `json:"api_id"`
-	Samples int64     `json:"samples"`
-	Bytes   int64     `json:"bytes" doc:"of their texts"`
-	First   time.Time `json:"first_at"`
-	Last    time.Time `json:"last_at"`
+	// Id of the API.
+	API string `json:"api_id"`
+	// Number of its requests that are kept.
+	Samples int64 `json:"samples"`
+	// Bytes of their texts together.
+	Bytes int64 `json:"bytes"`
+	// Time of the oldest request.
+	First time.Time `json:"first_at"`
+	// Time of the newest request.
+	Last time.Time `json:"last_at"`
 }
 
 // SampledAPIs returns at most 500 APIs of which requests were recorded, those with the

@@ -65,7 +65,7 @@ func (c *Comments) read(s Source, name string) error {
 	if err != nil {
 		return err
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments)
+	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return err
 	}

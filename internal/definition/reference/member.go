@@ -129,8 +129,10 @@ func (m *Member) setDefault(t reflect.Type) {
 	first, _, _ := strings.Cut(strings.NewReplacer(";", ",").Replace(m.Default), ",")
 	switch kind := t.Kind(); {
 	case kind == reflect.Bool:
-		m.literal = first == "true"
-		m.Default = orText(m.Default, strconv.FormatBool(m.literal == true))
+		m.Default = orText(m.Default, "false")
+		if first == "true" || m.Default == "false" {
+			m.literal = first == "true"
+		}
 	case isNumber(t) && m.Default == "":
 		m.Default, m.literal = "0", 0.0
 	case isNumber(t):

@@ -21,11 +21,16 @@ const (
 
 // A Break is a rule or a stored operation that a new schema breaks.
 type Break struct {
-	Kind    BreakKind `json:"kind"`
-	Policy  string    `json:"policy,omitempty"` // id of the policy with the rule
-	Key     string    `json:"key,omitempty"`    // hash of the key with the rule
-	Path    string    `json:"path"`             // JSON path in the policy, the key or the API definition
-	Message string    `json:"message"`
+	// What breaks: a field rule, a persisted query or a trusted document.
+	Kind BreakKind `json:"kind" enum:"field_rule,persisted_query,trusted_document"`
+	// Id of the policy with the rule; left out: it is of no policy.
+	Policy string `json:"policy,omitempty"`
+	// Hash of the key with the rule; left out: it is of no key.
+	Key string `json:"key,omitempty"`
+	// Path of the member in the policy, the key or the API definition.
+	Path string `json:"path"`
+	// What is wrong with it under the new schema, in English.
+	Message string `json:"message"`
 }
 
 // A Holder is a policy or a key with an entry for the API.

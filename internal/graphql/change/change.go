@@ -67,10 +67,17 @@ const (
 
 // A Change is one difference between two schemas.
 type Change struct {
-	Level   Level  `json:"level"`
-	Kind    Kind   `json:"kind"`
-	Place   string `json:"place"`   // as a schema coordinate: Type.field(argument:), @directive
-	Message string `json:"message"` // one sentence
+	// breaking: valid operations become invalid, or answers have another shape; dangerous: operations
+	// stay valid, and clients may meet what they do not expect; safe: all others.
+	Level Level `json:"level" enum:"breaking,dangerous,safe"`
+	// Kind of the change, which does not change between releases.
+	// Example: "FIELD_REMOVED"
+	Kind Kind `json:"kind"`
+	// What changes, as a schema coordinate: Type.field(argument:) or @directive.
+	// Example: "Query.orders"
+	Place string `json:"place"`
+	// The change in one sentence of English.
+	Message string `json:"message"`
 }
 
 // Compare returns the differences that matter to clients, breaking ones first,

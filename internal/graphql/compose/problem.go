@@ -65,8 +65,10 @@ type Problem struct {
 
 // A Place is a place in the schema of a subgraph.
 type Place struct {
+	// Name of the subgraph.
 	Subgraph string `json:"subgraph"`
-	Line     int    `json:"line,omitempty" doc:"from 1"` // 0: the whole schema
+	// Line of its schema, from 1; left out: the whole schema.
+	Line int `json:"line,omitempty"`
 }
 
 // String returns the problem in one line: the message, the detail and the places.

@@ -9,25 +9,40 @@ import (
 
 // A Visible is what a caller may use of an API's schema, and how much at a time.
 type Visible struct {
-	Allowed       bool         `json:"allowed" doc:"whether the API may be called at all"`
-	Schema        string       `json:"schema" doc:"in SDL, without what the caller's field rules refuse; empty if no query is left"`
-	Introspection bool         `json:"introspection" doc:"whether the caller may introspect"`
-	TrustedOnly   bool         `json:"trusted_only" doc:"whether only stored operations may be run"`
-	DepthBase     int          `json:"depth_base" doc:"added to the levels of an operation to give its depth"`
-	MaxDepth      int          `json:"max_depth" doc:"0: no limit, as for all limits"`
-	MaxAliases    int          `json:"max_aliases"`
-	MaxRootFields int          `json:"max_root_fields"`
-	MaxCost       int64        `json:"max_cost"`
-	ListSize      int          `json:"list_size" doc:"that costs assume of a list whose size is not known; 0: the default of gateways"`
-	SizeArguments []string     `json:"size_arguments" doc:"that give the size of a list"`
-	FieldDepths   []FieldDepth `json:"field_depths"`
+	// Whether the API may be called at all.
+	Allowed bool `json:"allowed"`
+	// Schema in SDL, without what the caller's field rules refuse; empty if no query is left.
+	Schema string `json:"schema"`
+	// Whether the caller may introspect.
+	Introspection bool `json:"introspection"`
+	// Whether only stored operations may be run.
+	TrustedOnly bool `json:"trusted_only"`
+	// Number that is added to the levels of an operation to give its depth.
+	DepthBase int `json:"depth_base"`
+	// Depth that an operation may have; 0: no limit.
+	MaxDepth int `json:"max_depth"`
+	// Aliases that an operation may have; 0: no limit.
+	MaxAliases int `json:"max_aliases"`
+	// Root fields that an operation may have; 0: no limit.
+	MaxRootFields int `json:"max_root_fields"`
+	// Cost that an operation may have; 0: no limit.
+	MaxCost int64 `json:"max_cost"`
+	// Size that costs assume of a list whose size is not known; 0: the default of gateways.
+	ListSize int `json:"list_size"`
+	// Names of the arguments that give the size of a list.
+	SizeArguments []string `json:"size_arguments"`
+	// Limits on what is nested below single fields.
+	FieldDepths []FieldDepth `json:"field_depths"`
 }
 
 // A FieldDepth is the limit on what is nested below a field.
 type FieldDepth struct {
-	Type  string `json:"type_name"`
+	// Name of the type that has the field.
+	Type string `json:"type_name"`
+	// Name of the field.
 	Field string `json:"field_name"`
-	Max   int    `json:"max_query_depth" doc:"-1: none, in place of the limit on operations"`
+	// Levels that may be nested below the field, in place of the limit on operations; -1: no limit.
+	Max int `json:"max_query_depth"`
 }
 
 // Visible returns what passes of the schema of g, whose document is doc. may is what the
