@@ -45,7 +45,7 @@ func TestInlineMembersAreDescribedInTheirPlace(t *testing.T) {
 // The comments on the members of definitions are their descriptions, and have their examples.
 func TestMembersOfDefinitionsAreDescribed(t *testing.T) {
 	text, err := Describe([]Route{
-		{Method: http.MethodGet, Path: "/a", Body: definition.API{}, Reply: definition.API{}},
+		{Method: http.MethodPost, Path: "/a", Body: definition.API{}, Reply: definition.API{}},
 		{Method: http.MethodGet, Path: "/b", Body: definition.Policy{}, Reply: definition.Session{}},
 	}, "test")
 	if err != nil {

@@ -238,7 +238,8 @@ const fewLines = 150
 
 // smallPackages are the packages that may be shorter, with the reason.
 var smallPackages = map[string]string{
-	"sql": "embeds the migrations, which lie in its folder",
+	"internal": "embeds declarations, which lie in folders below it",
+	"sql":      "embeds the migrations, which lie in its folder",
 }
 
 func TestPackagesImportFewOthers(t *testing.T) {

@@ -1555,7 +1555,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** This description */
+        /**
+         * This description
+         * @description Needs no credential.
+         */
         get: operations["get-api-openapi-json"];
         put?: never;
         post?: never;
@@ -2302,7 +2305,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Log in; the answer's access_key is the session's credential */
+        /**
+         * Log in; the answer's access_key is the session's credential
+         * @description Needs no credential.
+         */
         post: operations["post-api-portal-login"];
         delete?: never;
         options?: never;
@@ -2971,7 +2977,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ask for a letter to choose another password; the answer is the same without such an account */
+        /**
+         * Ask for a letter to choose another password; the answer is the same without such an account
+         * @description Needs no credential.
+         */
         post: operations["post-api-portal-password-forgot"];
         delete?: never;
         options?: never;
@@ -2988,7 +2997,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Choose another password with the letter's token; all sessions end */
+        /**
+         * Choose another password with the letter's token; all sessions end
+         * @description Needs no credential.
+         */
         post: operations["post-api-portal-password-reset"];
         delete?: never;
         options?: never;
@@ -3135,7 +3147,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How the portal looks, for its pages */
+        /**
+         * How the portal looks, for its pages
+         * @description Needs no credential.
+         */
         get: operations["get-api-portal-public-brand"];
         put?: never;
         post?: never;
@@ -3152,7 +3167,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The portal's logo, a PNG */
+        /**
+         * The portal's logo, a PNG
+         * @description Needs no credential.
+         */
         get: operations["get-api-portal-public-brand-logo"];
         put?: never;
         post?: never;
@@ -3169,7 +3187,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the portal offers; q is the beginning of a name. Where the catalogue is for developers alone, one must be signed in */
+        /**
+         * What the portal offers; q is the beginning of a name. Where the catalogue is for developers alone, one must be signed in
+         * @description Needs no credential.
+         */
         get: operations["get-api-portal-public-catalogue"];
         put?: never;
         post?: never;
@@ -3186,7 +3207,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One offer of the portal */
+        /**
+         * One offer of the portal
+         * @description Needs no credential.
+         */
         get: operations["get-api-portal-public-catalogue-id"];
         put?: never;
         post?: never;
@@ -3203,7 +3227,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The documentation of an offer, made safe to show */
+        /**
+         * The documentation of an offer, made safe to show
+         * @description Needs no credential.
+         */
         get: operations["get-api-portal-public-catalogue-id-documentation"];
         put?: never;
         post?: never;
@@ -3220,7 +3247,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The routes of the event streams of an offer that its plan admits; path selects those with that path, whatever its parameters are called */
+        /**
+         * The routes of the event streams of an offer that its plan admits; path selects those with that path, whatever its parameters are called
+         * @description Needs no credential.
+         */
         get: operations["get-api-portal-public-catalogue-id-routes"];
         put?: never;
         post?: never;
@@ -3237,7 +3267,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A route of the event streams of an offer */
+        /**
+         * A route of the event streams of an offer
+         * @description Needs no credential.
+         */
         get: operations["get-api-portal-public-catalogue-id-routes-route"];
         put?: never;
         post?: never;
@@ -3254,7 +3287,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the pages of the portal have to know */
+        /**
+         * What the pages of the portal have to know
+         * @description Needs no credential.
+         */
         get: operations["get-api-portal-public-configuration"];
         put?: never;
         post?: never;
@@ -3271,7 +3307,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The menu of the portal, for its pages */
+        /**
+         * The menu of the portal, for its pages
+         * @description Needs no credential.
+         */
         get: operations["get-api-portal-public-menu"];
         put?: never;
         post?: never;
@@ -3288,7 +3327,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One page of the portal, made safe to show */
+        /**
+         * One page of the portal, made safe to show
+         * @description Needs no credential.
+         */
         get: operations["get-api-portal-public-pages-path"];
         put?: never;
         post?: never;
@@ -3399,7 +3441,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sign up */
+        /**
+         * Sign up
+         * @description Needs no credential.
+         */
         post: operations["post-api-portal-signup"];
         delete?: never;
         options?: never;
@@ -3416,7 +3461,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Complete a sign-up with the letter's token and the password, and log in */
+        /**
+         * Complete a sign-up with the letter's token and the password, and log in
+         * @description Needs no credential.
+         */
         post: operations["post-api-portal-verify"];
         delete?: never;
         options?: never;
@@ -3757,7 +3805,10 @@ export interface paths {
          */
         get: operations["get-api-session"];
         put?: never;
-        /** Sign in with email and password, an access key, or the token of a link; the answer sets the session's cookie */
+        /**
+         * Sign in with email and password, an access key, or the token of a link; the answer sets the session's cookie
+         * @description Needs no credential.
+         */
         post: operations["post-api-session"];
         /**
          * Sign out: end the session of the call
@@ -3922,7 +3973,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Ask for a letter with a link that signs in once, within an hour; the answer is the same whether the address is a user's or not */
+        /**
+         * Ask for a letter with a link that signs in once, within an hour; the answer is the same whether the address is a user's or not
+         * @description Needs no credential.
+         */
         post: operations["post-api-users-forgot"];
         delete?: never;
         options?: never;
@@ -3939,7 +3993,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sign in with address and password, as POST /api/session */
+        /**
+         * Sign in with address and password, as POST /api/session
+         * @description Needs no credential.
+         */
         post: operations["post-api-users-login"];
         delete?: never;
         options?: never;
@@ -4122,7 +4179,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as /ready */
+        /**
+         * The same as /ready
+         * @description Needs no credential.
+         */
         get: operations["get-health"];
         put?: never;
         post?: never;
@@ -4139,7 +4199,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as /live */
+        /**
+         * The same as /live
+         * @description Needs no credential.
+         */
         get: operations["get-healthz"];
         put?: never;
         post?: never;
@@ -4156,7 +4219,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The process lives */
+        /**
+         * The process lives
+         * @description Needs no credential.
+         */
         get: operations["get-live"];
         put?: never;
         post?: never;
@@ -4175,7 +4241,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End an access token of the client that asks (RFC 7009); the form holds token */
+        /**
+         * End an access token of the client that asks (RFC 7009); the form holds token
+         * @description Needs no credential.
+         */
         post: operations["post-oauth-revoke"];
         delete?: never;
         options?: never;
@@ -4192,7 +4261,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Get an access token by the client credentials grant (RFC 6749, section 4.4); the form holds grant_type, the client stands in Authorization or in the form */
+        /**
+         * Get an access token by the client credentials grant (RFC 6749, section 4.4); the form holds grant_type, the client stands in Authorization or in the form
+         * @description Needs no credential.
+         */
         post: operations["post-oauth-token"];
         delete?: never;
         options?: never;
@@ -4209,7 +4281,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Take a message of a portal_webhook output, signed with its secret, and queue it for the webhooks of developers who may call the API. It is taken once, however often it is sent */
+        /**
+         * Take a message of a portal_webhook output, signed with its secret, and queue it for the webhooks of developers who may call the API. It is taken once, however often it is sent
+         * @description Needs no credential.
+         */
         post: operations["post-portal-events"];
         delete?: never;
         options?: never;
@@ -4224,7 +4299,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The process can do its work */
+        /**
+         * The process can do its work
+         * @description Needs no credential.
+         */
         get: operations["get-ready"];
         put?: never;
         post?: never;
@@ -4241,7 +4319,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The same as /ready */
+        /**
+         * The same as /ready
+         * @description Needs no credential.
+         */
         get: operations["get-readyz"];
         put?: never;
         post?: never;
@@ -4448,39 +4529,33 @@ export interface components {
             jwt_default_policies?: string[] | null;
             /**
              * @description Whether exp is not checked.
-             * @default false
              * @example true
              */
             jwt_disable_expires_at_validation?: boolean;
             /**
              * @description Whether iat is not checked.
-             * @default false
              * @example true
              */
             jwt_disable_issued_at_validation?: boolean;
             /**
              * @description Whether nbf is not checked.
-             * @default false
              * @example true
              */
             jwt_disable_not_before_validation?: boolean;
             /**
              * Format: int64
              * @description Seconds that a token is accepted after exp, at most 86400.
-             * @default 0
              * @example 30
              */
             jwt_expires_at_validation_skew?: number;
             /**
              * @description Claim that names the client. Default: sub.
-             * @default sub
              * @example sub
              */
             jwt_identity_base_field?: string;
             /**
              * Format: int64
              * @description Seconds that iat may be in the future, at most 86400.
-             * @default 0
              * @example 30
              */
             jwt_issued_at_validation_skew?: number;
@@ -4497,7 +4572,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds that a token is accepted before nbf, at most 86400.
-             * @default 0
              * @example 30
              */
             jwt_not_before_validation_skew?: number;
@@ -4508,13 +4582,11 @@ export interface components {
             jwt_policy_field_name?: string;
             /**
              * @description Whether a token without exp is refused.
-             * @default false
              * @example true
              */
             jwt_require_expires_at?: boolean;
             /**
              * @description Claim with scopes, as a list or separated by spaces. Default: scope.
-             * @default scope
              * @example scope
              */
             jwt_scope_claim_name?: string;
@@ -4534,7 +4606,6 @@ export interface components {
             jwt_signing_method?: string;
             /**
              * @description Whether jwt_identity_base_field names the key in place of the token's key id; without effect with jwt_source or jwt_jwks_uris.
-             * @default false
              * @example true
              */
             jwt_skip_kid?: boolean;
@@ -4617,7 +4688,6 @@ export interface components {
             use_oauth2?: boolean;
             /**
              * @description Whether clients authenticate with a key. Default: true if no other mode is on.
-             * @default false
              * @example true
              */
             use_standard_auth?: boolean;
@@ -4649,7 +4719,6 @@ export interface components {
         APIBreaker: {
             /**
              * @description Whether all calls are made afterwards. Default: one call is made as a probe.
-             * @default false
              * @example true
              */
             disable_half_open_state?: boolean;
@@ -4938,53 +5007,75 @@ export interface components {
             certificates: components["schemas"]["AcmeCertificate"][] | null;
         };
         AdminDifference: {
-            /** @enum {string} */
+            /**
+             * @description What became of the object between the two revisions.
+             * @enum {string}
+             */
             action: "created" | "updated" | "deleted";
+            /** @description Members that differ; secrets are masked for users below editor. */
             changes: components["schemas"]["Member"][] | null;
+            /** @description Id of the object. */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Kind of the object.
+             * @enum {string}
+             */
             kind: "api" | "policy";
         };
         AdminTriedStep: {
-            /** @description the rules that it refused by */
+            /** @description Rules by which the stage refused; of the stage that refused only. */
             facts?: components["schemas"]["TriedFact"][] | null;
-            /** @enum {string} */
+            /**
+             * @description ok: the call goes on; answered: the stage itself answers; fail: the call is refused; untold: the decision is unknown, and the call goes on.
+             * @enum {string}
+             */
             result: "ok" | "answered" | "fail" | "untold";
-            /** @description of the stage that refused */
+            /** @description Decision in one line of English; of the stage that refused only. */
             said?: string;
+            /** @description Name of the stage of the gateway. */
             stage: string;
         };
         Allowance: {
+            /** @description Id of the API. */
             api_id: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Levels that a GraphQL operation may have; 0 or less: no limit.
+             */
             max_query_depth: number;
             /**
              * Format: double
-             * @description seconds
+             * @description Seconds that rate is of.
              */
             per: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Calls allowed in a period; 0 or less: no quota.
+             */
             quota_max: number;
             /**
              * Format: int64
-             * @description likewise
+             * @description Calls that are left in the period; null: not known at the moment, or no quota.
              */
             quota_remaining: number | null;
-            /** @description in place of seconds */
+            /** @description Period of the calendar in which the quota renews, in place of seconds: hour, day, week or month. */
             quota_renewal_calendar?: string;
             /**
              * Format: int64
-             * @description seconds
+             * @description Seconds after which the quota renews; 0: it does not, or by the calendar.
              */
             quota_renewal_rate: number;
-            /** @description empty: no period is open */
+            /** @description Time at which the quota renews (RFC 3339); empty: no period is open. */
             quota_renews: string;
             /**
              * Format: int64
-             * @description null: not known at the moment, or no quota
+             * @description Calls of the period so far; null: not known at the moment, or no quota.
              */
             quota_used: number | null;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Calls allowed in per seconds; 0 or less: no limit.
+             */
             rate: number;
         };
         AllowedURL: {
@@ -5004,122 +5095,188 @@ export interface components {
             [key: string]: unknown;
         };
         ApiList: {
+            /** @description APIs of the page; empty beyond the last page. */
             apis: components["schemas"]["ListedAPI"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages that the search has.
+             */
             pages: number;
         };
         ApiRow: {
+            /**
+             * @description Whether gateways serve the API.
+             * @example true
+             */
             active: boolean;
+            /** @description Id of the API. */
             api_id: string;
-            /** @description some of keyless, token, basic, jwt, oauth and mtls */
+            /** @description How callers authenticate: some of keyless, token, basic, jwt, oauth and mtls. */
             auth: string[];
             /**
              * Format: int64
-             * @description in the last 24 hours and the begun hour before them
+             * @description Calls in the last 24 hours and the hour before them that had begun.
              */
             calls_24h: number;
-            /** @description who changed it last; empty: not known */
+            /** @description E-mail address or name of the author of the last change; empty: not known. */
             changed_by: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the API was created.
+             */
             created_at: string;
-            /** @description empty: every host */
+            /** @description Host that the API is served on; empty: every host. */
             domain: string;
             /**
              * Format: int64
-             * @description of these, refused, failed, or answered with a status from 400 on
+             * @description Those of calls_24h that were refused, failed, or were answered with a status from 400 on.
              */
             errors_24h: number;
-            /** @enum {string} */
+            /**
+             * @description graphql: the API has a GraphQL schema; rest: it has none.
+             * @enum {string}
+             */
             kind: "graphql" | "rest";
-            /** @description the first four tags */
+            /** @description First four tags of the API. */
             labels: string[];
-            /** @description cut after 160 bytes */
+            /** @description Path that the API is served below, cut after 160 bytes. */
             listen_path: string;
-            /** @description cut after 128 bytes */
+            /** @description Name of the API, cut after 128 bytes. */
             name: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the last change.
+             */
             updated_at: string;
             /**
              * Format: int64
-             * @description for If-Match
+             * @description Version of the object, for If-Match; it grows with each change.
              */
             version: number;
         };
         ApiRows: {
             /**
              * Format: int64
-             * @description of total; later ones can be asked for as well
+             * @description Number of pages of total; later pages can be asked for as well.
              */
             pages: number;
+            /** @description APIs of the page. */
             rows: components["schemas"]["ApiRow"][];
             /**
              * Format: int64
-             * @description on all pages, at most 10000
+             * @description Number of objects on all pages, at most 10000.
              */
             total: number;
-            /** @description there are more than total */
+            /**
+             * @description Whether there are more objects.
+             * @example true
+             */
             total_capped: boolean;
         };
         ApiUses: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Calls of the API in the last 30 days.
+             */
             calls_30d: number;
-            /** @description entries that offer it, the first 100 */
+            /** @description Catalogue entries that offer the API, the first 100. */
             catalogue: components["schemas"]["UsedBy"][];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of those entries.
+             */
             catalogue_count: number;
             /**
              * Format: int64
-             * @description of these, refused, failed, or answered with a status from 400 on
+             * @description Those of calls_30d that were refused, failed, or were answered with a status from 400 on.
              */
             errors_30d: number;
             /**
              * Format: int64
-             * @description that may call it, by a policy or by themselves; at most 10000
+             * @description Keys that may call the API, by a policy or by themselves, at most 10000.
              */
             keys: number;
-            /** @description there are more than keys */
+            /**
+             * @description Whether there are more keys.
+             * @example true
+             */
             keys_capped: boolean;
-            /** @description that name it, the first 100 */
+            /** @description Policies that name the API, the first 100 by name. */
             policies: components["schemas"]["UsedBy"][];
             /**
              * Format: int64
-             * @description at most 10000
+             * @description Number of those policies; 10000 stands for more.
              */
             policy_count: number;
-            /** @description that are composed of it */
+            /** @description Supergraphs that are composed of the API. */
             supergraphs: components["schemas"]["UsedBy"][];
         };
         ApplyKey: {
-            /** @description in place of key_hash: a key is made, and answered this once */
+            /**
+             * @description Whether a key is made, in place of key_hash, and answered this once.
+             * @default false
+             * @example true
+             */
             generate?: boolean;
+            /** @description Hash of the key to create or replace. */
             key_hash?: string;
+            /**
+             * @description Rights, limits and metadata of the key.
+             * @example {
+             *       "alias": "shop",
+             *       "apply_policies": [
+             *         "starter"
+             *       ]
+             *     }
+             */
             session?: unknown;
         };
         AuditEntry: {
+            /** @description What was done, such as created, updated, deleted, signed in or password changed. */
             action: string;
+            /** @description Name of the actor: the e-mail address of a user or developer, the id of an OAuth client, or the name of a gateway or system task. */
             actor: string;
-            /** @enum {string} */
-            actor_kind: "user" | "gateway" | "developer" | "system";
-            /** @description secrets are masked */
+            /**
+             * @description Kind of the actor.
+             * @enum {string}
+             */
+            actor_kind: "user" | "gateway" | "developer" | "system" | "oauth client";
+            /** @description Object after the change, with its secrets masked; null: it was deleted, or has no form to show. */
             after: unknown;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the change.
+             */
             at: string;
-            /** @description secrets are masked */
+            /** @description Object before the change, with its secrets masked; null: it was created, or has no form to show. */
             before: unknown;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the entry; later entries have higher ones.
+             */
             id: number;
+            /** @description IP address of the call; empty for system tasks. */
             ip: string;
+            /** @description Id of the object; of a key its hash. */
             object_id: string;
+            /**
+             * @description Kind of the object that it was done to.
+             * @example api
+             */
             object_kind: string;
             /**
              * Format: int64
-             * @description of the configuration, when it changed
+             * @description Revision of the configuration that the change made; null: it changed no configuration.
              */
             revision: number | null;
         };
         AuditList: {
+            /** @description Entries of the page, newest first. */
             audit: components["schemas"]["AuditEntry"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             pages: number;
         };
         Auth: {
@@ -5218,110 +5375,197 @@ export interface components {
             [key: string]: unknown;
         };
         Batch: {
-            /** @description definitions to create or replace, each with its api_id */
+            /** @description Definitions to create or replace, each with its api_id. */
             apis?: unknown[] | null;
+            /** @description Objects to delete. */
             delete?: components["schemas"]["Deletion"];
-            /** @description check everything, and change nothing */
+            /**
+             * @description Whether everything is checked and nothing is changed.
+             * @default false
+             * @example true
+             */
             dry_run?: boolean;
             /**
              * Format: int64
-             * @description refused with 409 when another revision is in force; 0: none was made yet
+             * @description Revision that must be in force, or the call is refused with 409; 0: none was made yet. Default: any revision.
              */
             expect_revision?: number;
-            /** @description keys to create or replace by their hashes, or to make anew */
+            /** @description Keys to create or replace by their hashes, or to make anew. */
             keys?: components["schemas"]["ApplyKey"][] | null;
-            /** @description policies to create or replace, each with its id */
+            /** @description Policies to create or replace, each with its id. */
             policies?: unknown[] | null;
-            /** @description for the history */
+            /**
+             * @description Reason for the change, for the history. Default: none.
+             * @default none
+             * @example rates for the spring campaign
+             */
             reason?: string;
-            /** @description refuse objects with members that are kept and have no effect */
+            /**
+             * @description Whether objects with members that are kept and have no effect are refused.
+             * @default false
+             * @example true
+             */
             strict?: boolean;
         };
         Brand: {
-            /** @description colour of links and buttons on light surfaces, such as #0a5bd0; its contrast is at least 4.5 */
+            /**
+             * @description Colour of links and buttons on light surfaces; its contrast is at least 4.5. Empty: that of the site.
+             * @example #0a5bd0
+             */
             accent?: string;
-            /** @description likewise on dark surfaces */
+            /**
+             * @description Colour of links and buttons on dark surfaces; its contrast is at least 4.5. Empty: that of the site.
+             * @example #8ab4f8
+             */
             accent_dark?: string;
-            /** @description Markdown below every page */
+            /** @description Markdown below every page; empty: none. */
             footer?: string;
-            /** @description below every page, at most 12 */
+            /** @description Links below every page, at most 12. */
             links?: components["schemas"]["BrandLink"][] | null;
-            /** @description PNG, JPEG or WebP in base64, at most 200 KB and 1024 pixels a side, written anew; empty: none. Left out: it stays. Answers leave it out */
+            /** @description PNG, JPEG or WebP in base64, at most 200 KB and 1024 pixels a side, which is encoded anew; empty: no logo. Answers leave it out. Default: it stays. */
             logo?: string;
-            /** @description changes with the logo; empty: there is none */
+            /** @description Id of the logo, which changes with it; empty: there is none. Ignored in a request. */
             logo_id?: string;
-            /** @description of the portal, at most 80 bytes */
+            /**
+             * @description Name of the portal, at most 80 bytes; empty: that of the site.
+             * @example Example developers
+             */
             name?: string;
-            /** @description Markdown above the catalogue */
+            /** @description Markdown above the catalogue; empty: none. */
             welcome?: string;
         };
         BrandLink: {
+            /** @description Text of the link. */
             text?: string;
-            /** @description https, http or mailto, or a path */
+            /** @description Address that it leads to: https, http or mailto, or a path of the portal. */
             url?: string;
         };
         BrandShown: {
-            /** @description sanitised */
+            /** @description HTML below every page, sanitised; empty: none. */
             footer_html: string;
+            /** @description Links below every page. */
             links: components["schemas"]["BrandLink"][] | null;
-            /** @description empty: there is no logo */
+            /** @description Id of the logo, which changes with it; empty: there is none. */
             logo_id: string;
+            /** @description Name of the portal; empty: that of the site. */
             name: string;
-            /** @description CSS with the accents; empty: those of the site */
+            /** @description CSS with the accent colours; empty: those of the site. */
             style: string;
-            /** @description sanitised */
+            /** @description HTML above the catalogue, sanitised; empty: none. */
             welcome_html: string;
         };
         Break: {
+            /** @description Hash of the key with the rule; left out: it is of no key. */
             key?: string;
-            kind: string;
+            /**
+             * @description What breaks: a field rule, a persisted query or a trusted document.
+             * @enum {string}
+             */
+            kind: "field_rule" | "persisted_query" | "trusted_document";
+            /** @description What is wrong with it under the new schema, in English. */
             message: string;
+            /** @description Path of the member in the policy, the key or the API definition. */
             path: string;
+            /** @description Id of the policy with the rule; left out: it is of no policy. */
             policy?: string;
         };
         Bundle: {
+            /**
+             * @description Definitions that the gateway serves.
+             * @example []
+             */
             apis: components["schemas"]["API"][] | null;
+            /**
+             * @description Number by API id that changes each time that the answers kept for the API are to be forgotten.
+             * @example {
+             *       "orders": 2
+             *     }
+             */
             caches?: {
                 [key: string]: number;
             };
+            /**
+             * @description Whether the bundle may replace APIs by none at all.
+             * @example true
+             */
             confirmed_empty?: boolean;
+            /**
+             * @description Digest of all APIs and policies, as they are written in the bundle; left out by sources that send no differences.
+             * @example
+             */
             digest?: string;
+            /**
+             * @description Id of the organisation of a bundle that is of one only.
+             * @example acme
+             */
             org?: string;
+            /**
+             * @description Policies of the keys that may call them.
+             * @example []
+             */
             policies: components["schemas"]["Policy"][] | null;
+            /**
+             * @description Revision of the configuration. It is opaque; equal revisions have equal contents.
+             * @example 17
+             */
             revision: string;
+            /**
+             * @description Sealed secrets that the APIs refer to, by organisation and name.
+             * @example {}
+             */
             secrets?: {
                 [key: string]: {
                     [key: string]: string;
                 };
             };
+            /**
+             * @description Definitions that could not be read at all. A gateway keeps the last good form of the APIs named here.
+             * @example []
+             */
             skipped?: components["schemas"]["Skipped"][] | null;
         };
         ByAPI: {
+            /** @description Id of the API. */
             api_id: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the requests that reach it.
+             */
             samples: number;
         };
         ByKey: {
+            /** @description Alias of the key; left out if it has none. */
             alias?: string;
-            /** @description what logs call the key */
+            /** @description Short form of the key's hash, as logs have it. */
             key?: string;
-            /** @description empty: without a known key */
+            /** @description Hash of the key; empty: without a known key. */
             key_hash: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of its requests.
+             */
             samples: number;
         };
         ByRule: {
-            /** @description at most 5, the newest */
+            /** @description Newest of the requests, at most 5. */
             examples: components["schemas"]["Example"][] | null;
-            /** @description what has the rule: definition, policy or key */
+            /** @description What has the rule: definition, policy or key. */
             from?: string;
+            /**
+             * @description Reason of the refusal, as metrics and logs have it.
+             * @example rate_limit
+             */
             reason: string;
-            /** @description the field or limit, as definitions and policies call it */
+            /** @description Field or limit that decides, as definitions and policies call it. */
             rule?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the requests.
+             */
             samples: number;
+            /** @description Name of the stage that refuses. */
             stage?: string;
-            /** @description of the rule */
+            /** @description Value that the rule is set to. */
             value?: string;
         };
         CORS: {
@@ -5387,7 +5631,6 @@ export interface components {
         CacheOptions: {
             /**
              * @description Whether every GET and HEAD is cached. Default: only the paths that extended_paths names.
-             * @default false
              * @example true
              */
             cache_all_safe_requests?: boolean;
@@ -5493,36 +5736,55 @@ export interface components {
             quota_renewal_zone?: string;
         };
         Candidate: {
-            /** @description in SDL; that of graphql.subgraph.sdl for a subgraph that has one. Left out for a supergraph, which is composed anew of the schemas of its APIs */
+            /**
+             * @description Schema in SDL; that of graphql.subgraph.sdl for a subgraph that has one. Left out for a supergraph, which is composed anew of the schemas of its APIs.
+             * @example type Query { hello: String }
+             */
             schema?: string;
         };
         Catalogue: {
-            /** @description in the order in which developers see them; at most 5,000 */
+            /** @description Entries in the order in which developers see them, at most 5,000. */
             apis?: components["schemas"]["Entry"][] | null;
-            /** @description required to replace a catalogue */
+            /** @description Id of the catalogue; required to replace one, and filled in when it is created. */
             id?: string;
+            /** @description Id of the organisation; filled in. */
             org_id?: string;
         };
         CertificateList: {
+            /** @description All certificates of the organisation, without their private keys. */
             certificates: components["schemas"]["Info"][] | null;
         };
         CertificateUpload: {
-            /** @description certificate, those that lead to its authority, and perhaps its private key */
+            /** @description Certificate in PEM form, followed by those that lead to its authority and, if gateways are to show it, its private key. */
             pem?: string;
         };
         Change: {
+            /**
+             * @description Kind of the change, which does not change between releases.
+             * @example FIELD_REMOVED
+             */
             kind: string;
-            level: string;
+            /**
+             * @description breaking: valid operations become invalid, or answers have another shape; dangerous: operations stay valid, and clients may meet what they do not expect; safe: all others.
+             * @enum {string}
+             */
+            level: "breaking" | "dangerous" | "safe";
+            /** @description The change in one sentence of English. */
             message: string;
+            /**
+             * @description What changes, as a schema coordinate: Type.field(argument:) or @directive.
+             * @example Query.orders
+             */
             place: string;
         };
         ChangedOrg: {
-            /** @description as of a key: rate, per, quota_max, quota_renewal_rate, is_inactive; null: none */
+            /** @description Rate and quota that all calls of the organisation share: rate, per, quota_max, quota_renewal_rate and is_inactive of a key; null: none. Default: they stay. */
             limits?: unknown;
+            /** @description Name of the organisation for people, at most 512 bytes. Default: it stays. */
             name?: string;
         };
         Checked: {
-            /** @description on the clients of the API, if its schema would differ, and on those of each supergraph that names it */
+            /** @description Effects on the clients of the API, if its schema would differ, and on those of each supergraph that names it. */
             effects: components["schemas"]["ClientEffect"][];
         };
         Client: {
@@ -5560,26 +5822,37 @@ export interface components {
             [key: string]: unknown;
         };
         ClientEffect: {
+            /** @description Id of the GraphQL API whose clients are meant. */
             api_id: string;
             /**
              * Format: int64
-             * @description how many changes are
+             * @description Number of the breaking changes.
              */
             breaking: number;
-            /** @description field rules, persisted queries and trusted documents that the new schema breaks; at most 1,000 */
+            /** @description Field rules, persisted queries and trusted documents that the new schema breaks; at most 1,000. */
             broken: components["schemas"]["Break"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of all that it breaks.
+             */
             broken_total: number;
-            /** @description breaking ones first; at most 1,000 */
+            /** @description Changes of the schema, breaking ones first; at most 1,000. */
             changes: components["schemas"]["Change"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of all changes.
+             */
             changes_total: number;
+            /** @description Name of that API. */
             name: string;
-            /** @description because of which the supergraph cannot be composed with the new schema */
+            /** @description Problems because of which the supergraph cannot be composed with the new schema. */
             problems: components["schemas"]["ComposeProblem"][];
-            /** @description it names the API as well, and was not composed: the first 20 supergraphs are */
+            /**
+             * @description Whether it names the changed API as well, and was not composed: only the first 20 supergraphs are.
+             * @example true
+             */
             unchecked?: boolean;
-            /** @description how the fields were read that breaking changes are about; left out if no change breaks clients */
+            /** @description How the fields were read that breaking changes are about; left out if no change breaks clients. */
             used?: components["schemas"]["Use"];
         };
         ClientEntry: {
@@ -5598,8 +5871,9 @@ export interface components {
              * @example 2026-11-28T07:00:00Z
              */
             date_created: string;
-            /** @description names the session that all tokens of the client stand for */
+            /** @description Id of the session that all tokens of the client stand for, as keys have it. */
             key_id: string;
+            /** @description Id of the policy that the client's tokens have. */
             policy_id: string;
             /**
              * @description URI that the client may be redirected to.
@@ -5618,60 +5892,91 @@ export interface components {
             use_case: string;
         };
         ClientList: {
+            /** @description Clients of the page. */
             Data: components["schemas"]["ClientEntry"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         ComposeProblem: {
-            /** @description kind of the problem; it does not change between releases */
+            /**
+             * @description Kind of the problem, which does not change between releases.
+             * @example FIELD_TYPES_DIFFER
+             */
             code: string;
-            /** @description what breaks it */
+            /** @description What breaks the rule; left out where the message says it. */
             detail?: string;
-            /** @description field, input field, enum value or union member; field(argument:) for an argument */
+            /** @description Field, input field, enum value or union member that the problem is about; field(argument:) for an argument. */
             field?: string;
-            /** @description the rule that is broken */
+            /** @description Rule that is broken, in English. */
             message: string;
-            /** @description subgraphs and lines that the problem is about; at most 20 */
+            /** @description Subgraphs and lines that the problem is about; at most 20. */
             places?: components["schemas"]["Place"][] | null;
+            /** @description Name of the type that the problem is about; left out: it is not about one type. */
             type?: string;
         };
         Composed: {
-            /** @description 1 to 1,000 */
+            /**
+             * @description Subgraphs to compose, 1 to 1,000.
+             * @example [
+             *       {
+             *         "name": "orders",
+             *         "api_id": "orders"
+             *       }
+             *     ]
+             */
             subgraphs?: components["schemas"]["Subgraph"][] | null;
         };
         Composition: {
-            /** @description the schema of clients, if the subgraphs can be composed */
+            /** @description Schema of clients in SDL; left out if the subgraphs cannot be composed. */
             merged_sdl?: string;
-            /** @description everything because of which they cannot be composed; at most 1,001 */
+            /** @description Everything because of which the subgraphs cannot be composed; at most 1,001. */
             problems: components["schemas"]["ComposeProblem"][] | null;
+            /**
+             * @description Whether the subgraphs can be composed.
+             * @example true
+             */
             valid: boolean;
         };
         ConcernedKey: {
+            /** @description Alias of the key; left out if it has none. */
             alias?: string;
-            /** @description in the last 24 hours */
+            /**
+             * @description Whether the key was called in the last 24 hours.
+             * @example true
+             */
             called: boolean;
+            /** @description Hash of the key. */
             key_hash: string;
         };
         ConfigState: {
-            /** @description names of the others */
+            /** @description Names of the other gateways among them. */
             behind: string[] | null;
-            /** @description where callers reach the gateways: portal.gateway_url, or the address of the gateway in the same process */
+            /**
+             * @description URL at which callers reach the gateways: the setting portal.gateway_url, or the address of the gateway in the same process.
+             * @example https://api.example.com
+             */
             gateway_url?: string;
             /**
              * Format: int64
-             * @description heard of within two minutes
+             * @description Number of gateways that reported within two minutes.
              */
             gateways: number;
             /**
              * Format: int64
-             * @description reloads asked for without a change
+             * @description Number of reloads that were asked for without a change.
              */
             generation: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Revision of the configuration in force; it grows with each change.
+             */
             revision: number;
             /**
              * Format: int64
-             * @description of these, serving the revision without an error
+             * @description Number of those gateways that serve the revision without an error.
              */
             up_to_date: number;
         };
@@ -5793,82 +6098,112 @@ export interface components {
             [key: string]: unknown;
         };
         Connection: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of operations that are active, subscriptions included.
+             */
             active_operations: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of subscriptions that are active.
+             */
             active_subscriptions: number;
-            /** @description of the client, behind trusted proxies */
+            /** @description IP address of the client, behind trusted proxies. */
             address: string;
+            /** @description Id of the API. */
             api_id: string;
-            /** @description that holds the connection; empty: it has no name */
+            /** @description Name of the gateway that holds the connection; empty: it has no name. */
             gateway: string;
-            /** @description unique among all gateways */
+            /** @description Id of the connection, unique among all gateways. */
             id: string;
+            /** @description Alias of that key; empty: it has none. */
             key_alias: string;
-            /** @description of the key whose connection it is; empty: none */
+            /** @description Hash of the key whose connection it is; empty: none. */
             key_hash: string;
             /**
              * Format: date-time
-             * @description when the last message came or went; null: there was none
+             * @description Time at which the last message came or went; null: there was none.
              */
             last_message: string | null;
             /**
              * Format: int64
-             * @description from the client
+             * @description Messages from the client.
              */
             messages_in: number;
             /**
              * Format: int64
-             * @description to the client
+             * @description Messages to the client.
              */
             messages_out: number;
-            /** @description that are active; in the answer about one connection only */
+            /** @description Operations that are active; in the answer about one connection only. */
             operations?: components["schemas"]["Operation"][] | null;
+            /** @description Id of the organisation that the API belongs to. */
             org_id: string;
-            /** @enum {string} */
+            /**
+             * @description Protocol of GraphQL over WebSocket.
+             * @enum {string}
+             */
             protocol: "graphql-transport-ws" | "graphql-ws";
             /**
              * Format: int64
-             * @description of messages that wait for the client to read
+             * @description Size of the messages that wait for the client to read, in bytes.
              */
             queued_bytes: number;
-            /** @description of the handshake */
+            /** @description X-Request-Id of the handshake. */
             request_id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the connection was opened.
+             */
             since: string;
         };
         ConnectionList: {
+            /** @description Connections of the page, the newest first. */
             connections: components["schemas"]["Connection"][] | null;
-            /** @description that have answered */
+            /** @description Names of the gateways that answered. */
             gateways: string[] | null;
-            /** @description for the parameter after of the next page; empty: there is none */
+            /** @description Value of the parameter after for the next page; left out: there is none. */
             next?: string;
-            /** @description gateways that did not answer in time: their connections are missing */
+            /** @description Names of the gateways that did not answer in time: their connections are missing. */
             silent: string[] | null;
             /**
              * Format: int64
-             * @description on all pages
+             * @description Number of connections on all pages.
              */
             total: number;
         };
         ContentItem: {
-            /** @description path of a page; it is left out while there is no such page, or while that is hidden */
+            /** @description Path of a page of the organisation's; the item is left out while there is no such page, or while it is hidden. */
             page?: string;
-            /** @description at most 80 bytes */
+            /** @description Text of the item, at most 80 bytes. */
             text?: string;
-            /** @description in place of page: https, http or mailto, or a path */
+            /** @description Address in place of page: https, http or mailto, or a path of the portal. */
             url?: string;
         };
         Counted: {
-            /** @description rate or quota */
-            kind?: string;
-            /** Format: int64 */
+            /**
+             * @description Kind of the limit.
+             * @enum {string}
+             */
+            kind?: "rate" | "quota";
+            /**
+             * Format: int64
+             * @description Calls allowed in a period.
+             * @default 0
+             */
             max?: number;
-            /** @description empty when it never renews */
+            /** @description Length of the period; left out if the limit never renews. */
             period?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Calls that were left.
+             * @default 0
+             */
             remaining?: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the limit renews; left out if it does not.
+             */
             reset_at?: string;
         };
         Credential: {
@@ -5888,67 +6223,99 @@ export interface components {
             [key: string]: unknown;
         };
         Credentials: {
+            /** @description Access key of the user, in place of email and password. */
             access_key?: string;
-            /** @description with password */
+            /** @description E-mail address of the user, together with password. */
             email?: string;
-            /** @description the token of a link that signs in once */
+            /** @description Token of a link that signs in once, in place of email and password. */
             enter?: string;
+            /** @description Password of the user. */
             password?: string;
         };
         CredentialsRotation: {
-            /** @description how long the key stays valid beside its successor, such as 24h; 0s ends it at once */
+            /**
+             * @description How long the key stays valid beside its successor, such as 24h; 0s ends it at once.
+             * @example 24h
+             */
             grace?: string;
         };
         Deletion: {
+            /** @description Ids of APIs to delete. */
             apis?: string[] | null;
+            /** @description Ids of policies to delete. */
             policies?: string[] | null;
         };
         Delivered: {
+            /** @description Id of the certificate: the organisation, then its SHA-256. */
             id: string;
+            /** @description Private key in PEM form; left out: it is not stored, was not asked for, or was held back. It is secret. */
             key?: string;
+            /** @description Certificate in PEM form, with its chain. */
             pem: string;
         };
         Delivery: {
+            /** @description Certificates that gateways need, of all organisations. */
             certificates: components["schemas"]["Delivered"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of private keys that were left out because the connection is not encrypted.
+             */
             keys_held?: number;
         };
         DeliveryEntry: {
             /**
              * Format: int64
-             * @description since it was last put into the queue
+             * @description Attempts since the message was last put into the queue.
              */
             attempts: number;
+            /** @description Time at which the message was put into the queue (RFC 3339). */
             date_created: string;
+            /** @description Time at which the message was done or given up (RFC 3339); left out: it is not. */
             date_finished?: string;
+            /** @description Id of the developer that the message is for or about; empty: none. */
             developer_id: string;
-            /** @description of the last attempt */
+            /** @description Reason for which the last attempt failed; empty: it did not. */
             error: string;
-            /** @description type of the event, or which letter */
+            /**
+             * @description Type of the event, or name of the letter.
+             * @example key_event.created
+             */
             event: string;
-            /** @description also the header webhook-id */
+            /** @description Id of the message; webhooks get it in the header webhook-id. */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description webhook: to a webhook of the portal; hook: to a URL of the portal's configuration; letter: an e-mail.
+             * @enum {string}
+             */
             kind: "webhook" | "hook" | "letter";
+            /** @description Time of the last attempt (RFC 3339); left out: there was none. */
             last_attempt?: string;
+            /** @description Time of the next attempt (RFC 3339); left out: there will be none. */
             next_attempt?: string;
-            /** @description as it is sent, where one message is shown to who may see it */
+            /** @description Body of the message, as it is sent; in the answer about one message only, for callers who may see it. */
             payload?: string;
-            /** @enum {string} */
+            /**
+             * @description pending: it waits for an attempt; sending: it is being sent; done: it was accepted; failed: it was given up; kept: it is in the local mailbox.
+             * @enum {string}
+             */
             state: "pending" | "sending" | "done" | "failed" | "kept";
             /**
              * Format: int64
-             * @description of the last answer; 0: there was none
+             * @description HTTP status of the last answer; 0: there was none.
              */
             status: number;
-            /** @description id of the webhook, the URL of the portal's configuration, or the address of a letter */
+            /** @description Id of the webhook, the URL of the portal's configuration, or the address of a letter. */
             target: string;
-            /** @description the last attempts, oldest first, where one message is shown */
+            /** @description Last 20 attempts, oldest first, with at, status, error and milliseconds; in the answer about one message only. */
             tries?: unknown;
         };
         DetailedKeys: {
+            /** @description Keys of the page, without what is left of their quotas. */
             keys: components["schemas"]["KeyDetail"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             pages: number;
         };
         Developer: {
@@ -6055,7 +6422,6 @@ export interface components {
             };
             /**
              * @description Whether the address is verified. Default: unchanged in an update.
-             * @default false
              * @example true
              */
             verified?: boolean;
@@ -6063,170 +6429,243 @@ export interface components {
             [key: string]: unknown;
         };
         DeveloperCredentials: {
+            /** @description Password of the developer. */
             password?: string;
-            /** @description the address */
+            /** @description E-mail address of the developer. */
             username?: string;
         };
         DeveloperKeyList: {
+            /** @description Keys of the page, oldest first. */
             Data: components["schemas"]["View"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         DeveloperList: {
+            /** @description Developers of the page. */
             Data: components["schemas"]["Developer"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         DeveloperLogin: {
+            /** @description E-mail address of the developer. */
             email?: string;
-            /** @description takes the place of password; needed when that is too old */
+            /** @description Password to take the place of password; needed when that is too old. Default: password stays. */
             new_password?: string;
-            /** @description default: the first organisation */
+            /** @description Id of the organisation whose portal it is. Default: the first organisation. */
             org_id?: string;
+            /** @description Password of the developer. */
             password?: string;
         };
         DeveloperPassword: {
-            /** @description 6…1024 bytes; none of the last 5 */
+            /** @description Password to be in force, 6 to 1024 bytes; none of the last 5. */
             password?: string;
         };
         DeveloperRow: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the developer was created.
+             */
             date_created: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the last change.
+             */
             date_updated: string;
+            /** @description E-mail address of the developer. */
             email: string;
+            /** @description Id of the developer. */
             id: string;
+            /**
+             * @description Whether the developer may not log in.
+             * @example true
+             */
             inactive: boolean;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the developer's keys.
+             */
             key_count: number;
             /**
              * Format: date-time
-             * @description null: never
+             * @description Time of the last log-in; null: never.
              */
             last_login_date: string | null;
+            /**
+             * @description Whether the developer has shown that the address is theirs.
+             * @example true
+             */
             verified: boolean;
             /**
              * Format: int64
-             * @description for If-Match
+             * @description Version of the object, for If-Match; it grows with each change.
              */
             version: number;
         };
         DeveloperRows: {
             /**
              * Format: int64
-             * @description of total; later ones can be asked for as well
+             * @description Number of pages of total; later pages can be asked for as well.
              */
             pages: number;
+            /** @description Developers of the page. */
             rows: components["schemas"]["DeveloperRow"][];
             /**
              * Format: int64
-             * @description on all pages, at most 10000
+             * @description Number of objects on all pages, at most 10000.
              */
             total: number;
-            /** @description there are more than total */
+            /**
+             * @description Whether there are more objects.
+             * @example true
+             */
             total_capped: boolean;
         };
         DeveloperSession: {
+            /** @description Time of the log-in (RFC 3339). */
             began: string;
-            /** @description the one that this call shows */
+            /**
+             * @description Whether it is the session of this call.
+             * @example true
+             */
             current: boolean;
+            /** @description Time at which the session ends (RFC 3339). */
             expires: string;
+            /** @description Id of the session, which names it in calls; it is no credential. */
             id: string;
+            /** @description IP address of the log-in. */
             ip: string;
-            /** @description to the minute */
+            /** @description Time of the last call (RFC 3339), to the minute. */
             used_at: string;
+            /** @description User-Agent of the browser. */
             user_agent: string;
         };
         DeveloperSessions: {
+            /** @description Open sessions of the developer. */
             Data: components["schemas"]["DeveloperSession"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Always 1; clients of lists expect it.
+             */
             Pages: number;
         };
         DevelopersPasswordChange: {
+            /** @description Password in force. */
             current_password?: string;
-            /** @description 6…1024 bytes; none of the last 5 */
+            /** @description Password to be in force, 6 to 1024 bytes; none of the last 5. */
             password?: string;
         };
         Difference: {
             /**
              * Format: int64
-             * @description keys that the database does not have
+             * @description Number of keys in the store that the database does not have.
              */
             deleted: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of keys that the store had as they are.
+             */
             unchanged: number;
             /**
              * Format: int64
-             * @description keys that the store lacked or had otherwise
+             * @description Number of keys that the store lacked or had otherwise.
              */
             written: number;
         };
         Document: {
-            /** @description the API that it is about; empty: none in particular */
+            /** @description Id of the API that the document is about; empty: none in particular. */
             api_id?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the document was created; filled in.
+             */
             created_at?: string;
             /**
-             * @description swagger is another name for openapi
+             * @description Kind of the document; swagger is another name for openapi.
              * @enum {string}
              */
             doc_type?: "openapi" | "swagger" | "graphql" | "markdown";
-            /** @description the text in base64: at most 2 MiB of OpenAPI 2 or 3 in JSON or YAML or of GraphQL SDL, 1 MiB of Markdown */
+            /** @description Text in base64: at most 2 MiB of OpenAPI 2 or 3 in JSON or YAML or of GraphQL SDL, 1 MiB of Markdown. Lists leave it out. */
             documentation?: string;
+            /** @description Id of the document; filled in. */
             id?: string;
+            /** @description Name of the document. */
             name?: string;
             /**
              * Format: int64
-             * @description bytes of the text
+             * @description Bytes of the text; filled in.
+             * @default 0
              */
             size?: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the last change; filled in.
+             */
             updated_at?: string;
         };
         DocumentList: {
+            /** @description Documents of the page, without their texts. */
             Data: components["schemas"]["Document"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         Documentation: {
-            /** @enum {string} */
+            /**
+             * @description Kind of the document, which says which of the other members it has.
+             * @enum {string}
+             */
             doc_type: "openapi" | "graphql" | "markdown";
-            /** @description of markdown */
+            /** @description Text of a markdown document as sanitised HTML. */
             html?: string;
+            /** @description Id of the document. */
             id: string;
+            /** @description Name of the document. */
             name: string;
-            /** @description of openapi: the description; every description in it is HTML */
+            /** @description Description of an openapi document; every description in it is sanitised HTML. */
             openapi?: unknown;
-            /** @description of graphql: the schema definition language */
+            /** @description Schema of a graphql document in SDL. */
             schema?: string;
         };
         Effect: {
             /**
              * Format: int64
-             * @description that is in force; 0: none was made yet
+             * @description Revision in force; 0: none was made yet.
              */
             base_revision: number;
+            /** @description APIs and policies that were created, updated or deleted, or would be. */
             changes: components["schemas"]["StoreObjectChange"][] | null;
-            /** @description keys that name a changed API, or have a policy that differs or names one */
+            /** @description Keys that name a changed API, or have a policy that differs or names one. */
             concerned: components["schemas"]["Whom"];
+            /**
+             * @description Whether nothing was changed.
+             * @example true
+             */
             dry_run: boolean;
             /**
              * Format: int64
-             * @description created or replaced
+             * @description Number of keys that were created or replaced, or would be.
              */
             keys: number;
-            /** @description that were made; none with dry_run */
+            /** @description Keys that were made; left out with dry_run. */
             new_keys?: components["schemas"]["NewKey"][] | null;
-            /** @description that would differ */
+            /** @description APIs and policies that would differ. */
             objects: components["schemas"]["Object"][] | null;
             /**
              * Format: int64
-             * @description that was made; with dry_run the one that would be
+             * @description Revision that was made; with dry_run the one that would be.
              */
             revision: number;
-            /** @description that callers would lose or gain; what differs beside them is in the objects */
+            /** @description Rights that callers would lose or gain; what differs beside them is in objects. */
             rights: components["schemas"]["Right"][] | null;
-            /** @description what is accepted and has no effect, or probably not the intended one, each with the place where it is */
+            /** @description What is accepted and has no effect, or probably not the intended one, each with the place where it is. */
             warnings?: string[] | null;
         };
         Ejection: {
@@ -6368,57 +6807,77 @@ export interface components {
             [key: string]: unknown;
         };
         EntryList: {
+            /** @description Entries of the page, in the order in which developers see them. */
             Data: unknown[] | null;
-            /** @description why developers do not see an entry, by its id */
+            /** @description Reasons for which developers do not see an entry, by its id; entries that they see are left out. */
             Hidden: {
                 [key: string]: string[] | null;
             };
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         Envelope: {
-            /** @description every problem, each with the place where it is */
+            /**
+             * @description All problems, each with the place where it is.
+             * @example [
+             *       "proxy.listen_path: must begin with a slash"
+             *     ]
+             */
             Errors?: string[] | null;
+            /** @description Id of the object that was created; left out by other calls. */
             ID?: string;
+            /** @description What was done or what is wrong, in English. Calls that create an object may have its id here. */
             Message: string;
+            /** @description Further result of the call, such as the id of a new object or the number of a revision; null: none. */
             Meta: unknown;
-            /** @description the same, with the places apart */
+            /** @description The problems of Errors, with the places apart. */
             Problems?: components["schemas"]["Problem"][] | null;
-            /** @enum {string} */
+            /**
+             * @description OK if the call did what it is for, else Error.
+             * @enum {string}
+             */
             Status: "OK" | "Error";
-            /** @description what was accepted and has no effect, each with the place where it is */
+            /** @description What was accepted and has no effect, each with the place where it is. */
             Warnings?: string[] | null;
-            /** @description shown this once */
+            /** @description New access key of a user, shown this once. */
             access_key?: string;
-            /** @description link that signs a new user in once; shown this once */
+            /** @description Link that signs a new user in once, shown this once. */
             invitation?: string;
         };
         Errors: {
             /**
              * Format: int64
-             * @description the peer will never take the message
+             * @description Errors after which the peer will never take the message.
              */
             permanent: number;
             /**
              * Format: int64
-             * @description messages that processors refused
+             * @description Messages that processors refused.
              */
             refused: number;
             /**
              * Format: int64
-             * @description the message was tried again
+             * @description Errors after which the message was tried again.
              */
             transient: number;
             /**
              * Format: int64
-             * @description the peer may have the message: it was tried again
+             * @description Errors after which the peer may have the message, which was tried again.
              */
             unknown: number;
         };
         EventAPI: {
-            /** @description the developer may call the API, and gets its events; others get them once they have access */
+            /**
+             * @description Whether the developer may call the API, and gets its events; others get them once they have access.
+             * @example true
+             */
             access: boolean;
+            /** @description Id of the API. */
             api_id: string;
+            /** @description Name of the API. */
             name: string;
         };
         EventHandler: {
@@ -6542,195 +7001,284 @@ export interface components {
             [key: string]: unknown;
         };
         EventType: {
-            /** @description whose streams publish it; left out: the portal sends it */
+            /** @description APIs whose streams publish it; left out: the portal sends it. */
             apis?: components["schemas"]["EventAPI"][] | null;
+            /**
+             * @description Name of the type, as events of a webhook has it.
+             * @example key_event.created
+             */
             type: string;
+            /** @description When such an event is sent, in English. */
             when: string;
         };
         Example: {
+            /** @description Alias of the key; left out if it has none. */
             alias?: string;
+            /** @description Id of the API that it reached. */
             api_id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the request.
+             */
             at: string;
-            /** @description X-Request-Id of the answer */
+            /** @description X-Request-Id of the answer. */
             id: string;
+            /** @description Hash of the key; left out without a known key. */
             key_hash?: string;
+            /** @description Method of the request. */
             method: string;
+            /** @description Name of the GraphQL operation; left out without one. */
             operation?: string;
-            /** @description why it is refused */
+            /** @description Reason for which it is refused, in English. */
             said?: string;
-            /** @description the value of the request */
+            /** @description Value of the request that the rule was compared with. */
             seen?: string;
+            /** @description Path and query of the request; values of parameters that may authenticate are masked. */
             url: string;
         };
         ExplainAPI: {
-            /** @description that have one of the tags */
+            /** @description Names of gateways that have one of the tags. */
             gateways?: string[];
+            /** @description Id of the API. */
             id: string;
+            /** @description Name of the API. */
             name?: string;
+            /** @description Id of the organisation that the API belongs to. */
             org_id?: string;
-            /** @description the API is served by gateways with one of these; left out: by all */
+            /** @description Tags of the API, which is served by gateways that have one of them; left out: all gateways serve it. */
             tags?: string[];
-            /** @description left out when there is no choice */
+            /** @description Version of the API that the request selects; left out if the API has one only. */
             version?: string;
         };
         ExplainCounted: {
-            /** @enum {string} */
+            /**
+             * @description Kind of the limit.
+             * @enum {string}
+             */
             kind: "rate" | "quota";
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Calls allowed in a period.
+             */
             max: number;
-            /** @description left out when it never renews */
+            /** @description Length of the period; left out if the limit never renews. */
             period?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Calls that were left.
+             */
             remaining: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the limit renews; left out if it does not.
+             */
             reset_at?: string;
         };
         ExplainFact: {
-            /** @description where the value comes from: definition, policy, key, setting */
+            /** @description Where the value of the rule comes from, such as definition, setting, key or policy. */
             from?: string;
-            /** @description the field or limit, as definitions, policies and keys call it */
+            /**
+             * @description Field or limit that was checked, as definitions, policies and keys call it.
+             * @example access_rights
+             */
             rule: string;
-            /** @description the value of the request */
+            /** @description Value that the request has. */
             seen?: string;
-            /** @description what it is set to */
+            /** @description Value that the rule is set to. */
             value: string;
         };
         ExplainKey: {
+            /** @description Alias of the key; left out if it has none. */
             alias?: string;
-            /** @description what logs call it */
+            /** @description Short form of the key's hash, as logs have it. */
             name: string;
+            /** @description Ids of the policies that the key has. */
             policies?: string[];
         };
         ExplainOutcome: {
-            /** @description no stage refuses the request */
+            /**
+             * @description Whether no stage refuses the request.
+             * @example true
+             */
             allowed: boolean;
-            /** @description of that answer */
+            /** @description Body of the gateway's own answer. */
             body?: string;
-            /** @description that the refusal would raise */
+            /** @description Event that the refusal would raise; left out: none. */
             event?: string;
-            /** @description what would let the request pass */
+            /** @description What would let the request pass, in English. */
             fix?: string;
-            /** @description lines of the gateway's own answer */
+            /** @description Header lines of the gateway's own answer. */
             headers?: string[];
-            /** @description of a refusal */
+            /**
+             * @description Reason of the refusal, as metrics and logs have it.
+             * @example rate_limit
+             */
             reason?: string;
-            /** @description that refuses */
+            /** @description Name of the stage that refuses the request. */
             stage?: string;
             /**
              * Format: int64
-             * @description of the gateway's own answer; left out: the upstream would answer
+             * @description HTTP status of the gateway's own answer; left out: the upstream would answer.
              */
             status?: number;
-            /** @description stages whose decision at that moment is unknown */
+            /** @description Names of the stages whose decision at that time is unknown. */
             untold?: string[];
-            /** @description the request that the upstream would get */
+            /** @description Request that the upstream would get; left out if the gateway answers itself. */
             upstream?: components["schemas"]["ExplainPlan"];
         };
         ExplainPlan: {
-            /** @description header lines that the client did not send */
+            /** @description Header lines that the client did not send. */
             added?: string[];
-            /** @description host:port */
+            /**
+             * @description Host and port that the request would be sent to.
+             * @example orders.internal:8080
+             */
             address: string;
-            /** @description what would be sent as body */
+            /** @description Body that would be sent. */
             body?: string;
+            /** @description Method that the upstream would see. */
             method: string;
-            /** @description names of header lines of the client that are not forwarded */
+            /** @description Names of header lines of the client that are not forwarded. */
             removed?: string[];
-            /** @description path and query */
+            /** @description Path and query that the upstream would see. */
             target: string;
         };
         ExplainQuestion: {
-            /** @description the moment to explain for, as in RFC 3339; default: now */
+            /**
+             * @description Time to explain for (RFC 3339), which decides what has expired. Default: now.
+             * @default now
+             * @example 2026-11-28T07:00:00Z
+             */
             at?: string;
+            /** @description Body of the request as text. */
             body?: string;
-            /** @description the body when it is no text */
+            /** @description Body of the request in base64, in place of body where that is no text. */
             body_base64?: string;
-            /** @description PEM certificate of the client; it implies TLS */
+            /** @description Certificate of the client in PEM form; it implies TLS. */
             certificate?: string;
-            /** @description address that the request comes from; default 127.0.0.1 */
+            /** @description IP address that the request comes from. Default: 127.0.0.1. */
             client?: string;
-            /** @description lines such as Name: value; an object from names to a value or a list of values is read, too */
+            /**
+             * @description Header lines of the request, such as Name: value. An object from names to a value or a list of values is read as well.
+             * @example [
+             *       "Accept: application/json"
+             *     ]
+             */
             headers?: string[] | null;
-            /** @description X-Request-Id of a refused request; all other members are left out then */
+            /** @description X-Request-Id of a refused request, whose record the gateways are asked for; all other members are left out then. */
             id?: string;
-            /** @description sent where the API expects keys */
+            /** @description Key that calls; it is sent where the API expects keys. It is neither stored nor logged. */
             key?: string;
-            /** @description hash of the key that calls, in place of key */
+            /** @description Hash of the key that calls, in place of key. */
             key_hash?: string;
-            /** @description default GET */
+            /**
+             * @description Method of the request. Default: GET.
+             * @default GET
+             */
             method?: string;
-            /** @description id of the policy that calls as if a key had it alone, in place of key */
+            /** @description Id of the policy that calls as if a key had it alone, in place of key. */
             policy?: string;
             /**
              * Format: int64
-             * @description of the configuration to explain by; default: the one in force
+             * @description Revision of the configuration to explain by. Default: the one in force.
              */
             revision?: number;
-            /** @description whether it comes over TLS; default: whether the URL is https */
+            /**
+             * @description Whether the request comes over TLS. Default: whether url begins with https.
+             * @example true
+             */
             tls?: boolean;
-            /** @description http://host/path?query, or a path */
+            /**
+             * @description Address of the request, http://host/path?query, or a path of the gateway.
+             * @example /orders/1?full=true
+             */
             url?: string;
         };
         ExplainRefusal: {
+            /** @description API that the request reached; left out if it reached none. */
             api?: components["schemas"]["ExplainAPI"];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the request.
+             */
             at: string;
-            /** @description why that call failed */
+            /** @description Reason for which that call failed. */
             cause?: string;
+            /** @description IP address that the request came from. */
             client?: string;
-            /** @description the GraphQL answer, or its beginning */
+            /** @description GraphQL answer, or its beginning. */
             errors?: string;
-            /** @description X-Request-Id of the answer */
+            /** @description X-Request-Id of the answer. */
             id: string;
-            /** @description what logs call it */
+            /** @description Short form of the key's hash, as logs have it; left out without a known key. */
             key?: string;
-            /** @description at that time */
+            /** @description Limits of the caller as they were at that time. */
             limits?: components["schemas"]["ExplainCounted"][];
+            /** @description Message that the client got. */
             message: string;
+            /** @description Method of the request. */
             method?: string;
-            /** @description as it was sent, without the query */
+            /** @description Path of the request as it was sent, without the query. */
             path?: string;
+            /** @description Id of the policy that decided; left out if none did. */
             policy?: string;
+            /**
+             * @description Reason of the refusal, as metrics and logs have it.
+             * @example rate_limit
+             */
             reason: string;
+            /** @description Revision of the configuration that was in force. */
             revision?: string;
+            /** @description Name of the stage that refused the request. */
             stage: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description HTTP status of the answer.
+             */
             status: number;
-            /** @description address of the target that was called without success */
+            /** @description Address of the target that was called without success. */
             upstream?: string;
         };
         ExplainRefused: {
+            /** @description Record of the request, from the gateway that refused it. */
             refusal: components["schemas"]["ExplainRefusal"];
         };
         ExplainReport: {
-            /** @description left out when no API is reached */
+            /** @description API that the request reaches; left out if it reaches none. */
             api?: components["schemas"]["ExplainAPI"];
-            /** @description RFC 3339, when the request asks about another moment than now */
+            /** @description Time that was explained for (RFC 3339); left out if that is now. */
             at?: string;
-            /** @description left out when no key was found or needed */
+            /** @description Key of the request; left out if none was found or needed. */
             key?: components["schemas"]["ExplainKey"];
+            /** @description Method of the request. */
             method: string;
+            /** @description Answer that the client would get. */
             outcome: components["schemas"]["ExplainOutcome"];
-            /** @description as it was sent, without the query */
+            /** @description Path of the request as it was sent, without the query. */
             path: string;
+            /** @description Revision of the configuration that was explained by. */
             revision: string;
+            /** @description Decisions of the stages that the request passes, in their order. */
             steps: components["schemas"]["ExplainStep"][];
         };
         ExplainStep: {
-            /** @description id of the API of the stage, for an internal call */
+            /** @description Id of the API whose stage this is, for a call that an API makes to another inside the gateway; left out for the API of the request. */
             api?: string;
-            /** @description the rules of the decision, the most important first */
+            /** @description Rules of the decision, the most important first. */
             facts?: components["schemas"]["ExplainFact"][];
-            /** @description of a refusal: what would let the request pass */
+            /** @description What would let the request pass, in English; of a refusal only. */
             fix?: string;
             /**
-             * @description ok: the request goes on; answered: the stage itself answers; fail: the request is refused; untold: the decision at that moment is unknown, and the request goes on
+             * @description ok: the request goes on; answered: the stage itself answers; fail: the request is refused; untold: the decision at that time is unknown, and the request goes on.
              * @enum {string}
              */
             result: "ok" | "answered" | "fail" | "untold";
-            /** @description in one line */
+            /** @description Decision in one line of English. */
             said?: string;
+            /**
+             * @description Name of the stage of the gateway.
+             * @example limit
+             */
             stage: string;
         };
         ExtendedPaths: {
@@ -6903,19 +7451,16 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
-             * @default 0
              * @example 0
              */
             data_expires?: number;
             /**
              * @description Older member, without effect.
-             * @default false
              * @example true
              */
             enable_detailed_recording?: boolean;
             /**
              * @description Whether requests are signed by HMAC. Not supported: must be false.
-             * @default false
              * @example false
              */
             hmac_enabled?: boolean;
@@ -6927,7 +7472,6 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
-             * @default 0
              * @example 0
              */
             id_extractor_deadline?: number;
@@ -6958,7 +7502,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
-             * @default 0
              * @example 0
              */
             post_expiry_grace_period?: number;
@@ -6991,7 +7534,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
-             * @default 0
              * @example 0
              */
             session_lifetime?: number;
@@ -7025,12 +7567,14 @@ export interface components {
             [key: string]: unknown;
         };
         FieldDepth: {
+            /** @description Name of the field. */
             field_name: string;
             /**
              * Format: int64
-             * @description -1: none, in place of the limit on operations
+             * @description Levels that may be nested below the field, in place of the limit on operations; -1: no limit.
              */
             max_query_depth: number;
+            /** @description Name of the type that has the field. */
             type_name: string;
         };
         FieldLimits: {
@@ -7047,120 +7591,155 @@ export interface components {
         FieldUse: {
             /**
              * Format: int64
-             * @description operations that read the field
+             * @description Operations that read the field; an operation counts once, however often it has the field.
              */
             count: number;
+            /** @description Name of the field. */
             field: string;
-            /** @description that read the field most often, in descending order */
+            /** @description Keys that read the field most often, in descending order; at most 5. */
             keys: components["schemas"]["KeyUse"][];
             /**
              * Format: int64
-             * @description all keys that read the field
+             * @description Number of all keys that read the field.
              */
             keys_total: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the last of those operations.
+             */
             last_used: string;
-            /** @description reads by keys that there was no memory for; left out: none */
+            /** @description Reads by keys that there was no memory for; left out: none. */
             others?: components["schemas"]["OtherUse"];
+            /** @description Name of the type that has the field. */
             type: string;
         };
         FieldsUse: {
-            /** @description by type and name, at most 2000 */
+            /** @description Fields that were read, by type and name; at most 2000. */
             fields: components["schemas"]["FieldUse"][];
-            /** @description that have answered */
+            /** @description Names of the gateways that answered. */
             gateways: string[];
-            /** @description gateways that did not answer in time: their counts are missing */
+            /** @description Names of the gateways that did not answer in time: their counts are missing. */
             silent: string[];
             /**
              * Format: date-time
-             * @description when the first of the gateways began to count; null: none has counted anything
+             * @description Time at which the first of the gateways began to count; null: none has counted anything.
              */
             since: string | null;
             /**
              * Format: int64
-             * @description fields that were read; if more than are listed, ask by type
+             * @description Number of the fields that were read; if more than are listed, ask with the parameter type.
              */
             total: number;
         };
         Finding: {
+            /** @description Name of the check. */
             check: string;
+            /** @description What was found, in English. */
             detail: string;
-            /** @description what to do, unless ok */
+            /** @description What to do; left out if the state is ok. */
             remedy?: string;
-            /** @enum {string} */
+            /**
+             * @description ok: in order; warn: it works, but should be changed; fail: it does not work.
+             * @enum {string}
+             */
             state: "ok" | "warn" | "fail";
         };
         FindingList: {
+            /** @description Results of all checks, in the order in which they ran. */
             findings: components["schemas"]["Finding"][] | null;
         };
         Forgotten: {
+            /**
+             * @description E-mail address of the user; the answer is the same whether a user has it or not.
+             * @example ada@example.com
+             */
             email_address?: string;
         };
         ForgottenPassword: {
+            /** @description E-mail address of the developer; the answer is the same whether a developer has it or not. */
             email?: string;
-            /** @description default: the first organisation */
+            /** @description Id of the organisation whose portal it is. Default: the first organisation. */
             org_id?: string;
         };
         Found: {
-            /** @description the OpenAPI document as it was sent */
+            /** @description OpenAPI document as it was sent. */
             document?: string;
-            /** @description why nothing answered, or why no more is known */
+            /** @description Reason for which nothing answered, or no more is known. */
             error?: string;
-            /** @enum {string} */
+            /**
+             * @description graphql: a GraphQL server answers; openapi: a server with an OpenAPI document does; plain: any other answer, or none.
+             * @enum {string}
+             */
             kind: "graphql" | "openapi" | "plain";
-            /** @description that the document has for the API */
+            /** @description Name that the document has for the API. */
             name?: string;
-            /** @description of a GraphQL server, in SDL */
+            /** @description Schema of a GraphQL server, in SDL. */
             schema?: string;
             /**
              * Format: int64
-             * @description of the answer to GET, or to the introspection query; 0: nothing answered
+             * @description HTTP status of the answer to GET, or to the introspection query; 0: nothing answered.
              */
             status: number;
         };
         FoundKey: {
+            /** @description Hash of the key, as it was asked for. */
             key_hash: string;
+            /** @description Rights, limits and metadata of the key, as gateways store them. */
             session: components["schemas"]["Session"];
         };
         FoundRefusal: {
-            /** @description of the request */
+            /** @description X-Request-Id of the request that was asked for. */
             id?: string;
-            /** @description as POST /api/explain returns it */
+            /** @description Record of the request, as POST /api/explain answers it. */
             refusal?: unknown;
         };
         GatewayAnswer: {
-            /** @description what the question asks for */
+            /** @description What the question asks for, in the form that belongs to it. */
             answer?: unknown;
-            /** @description its name */
+            /** @description Name of the question, from the header X-Sluice-Asked. */
             question?: string;
         };
         GatewayList: {
+            /** @description Gateways of all organisations that reported within a day. */
             gateways: components["schemas"]["GatewayStatus"][] | null;
-            /** @description that they should serve */
+            /** @description Revision of the configuration that gateways should serve. */
             revision: string;
         };
         GatewayStatus: {
-            /** @description why it does not serve the newest as written */
+            /** @description Reason for which the gateway does not serve the newest revision as it is written; empty: it does. */
             error: string;
+            /** @description Group of the gateway (setting gateway.group); a reload of a group reaches all its gateways. */
             group: string;
+            /** @description IP address that the gateway calls from. */
             ip: string;
+            /** @description Name of the gateway (setting gateway.name). */
             name: string;
-            /** @description that it serves */
+            /** @description Revision of the configuration that the gateway serves; empty: none yet. */
             revision: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the gateway's last report.
+             */
             seen_at: string;
-            /** @description of the gateway, which serves the APIs without tags and those with one of these */
+            /** @description Tags of the gateway, which serves the APIs without tags and those with one of these. */
             tags: string[] | null;
+            /**
+             * @description Whether the gateway reported in the last two minutes that it serves the newest revision without an error.
+             * @example true
+             */
             up_to_date: boolean;
+            /** @description Version of the gateway's program. */
             version: string;
         };
         Granted: {
+            /** @description Token that callers send behind Bearer, shown this once. */
             access_token: string;
             /**
              * Format: int64
-             * @description seconds
+             * @description Seconds for which the token is valid.
              */
             expires_in: number;
+            /** @description Always bearer. */
             token_type: string;
         };
         GraphQL: {
@@ -7870,21 +8449,38 @@ export interface components {
             [key: string]: unknown;
         };
         HandlerList: {
+            /** @description Handlers of all APIs of the organisation, by name of the API and event. */
             handlers: components["schemas"]["HandlerRow"][] | null;
         };
         HandlerRow: {
+            /** @description Id of the API that has the handler. */
             api_id: string;
+            /** @description Name of the API that has the handler. */
             api_name: string;
+            /**
+             * @description Whether the handler is switched off in the definition.
+             * @example true
+             */
             disabled: boolean;
+            /**
+             * @description Event that the handler is for.
+             * @example QuotaExceeded
+             */
             event: string;
             /**
              * Format: int64
-             * @description seconds in which the same message is not sent again
+             * @description Seconds in which the same message is not sent again; 0: it is always sent.
              */
             event_timeout: number;
-            /** @enum {string} */
+            /**
+             * @description Kind of the handler: eh_log_handler writes a line to the log, eh_web_hook_handler calls a webhook.
+             * @enum {string}
+             */
             handler: "eh_log_handler" | "eh_web_hook_handler";
-            /** @description host of a webhook, or the text in front of a line of the log */
+            /**
+             * @description Scheme and host of a webhook, or the text in front of a line of the log. The path of a webhook is never shown.
+             * @example https://hooks.example
+             */
             target: string;
         };
         HeaderRule: {
@@ -7930,12 +8526,22 @@ export interface components {
             [key: string]: unknown;
         };
         Health: {
-            /** @description ok, or what is wrong, by part */
+            /**
+             * @description State of each part by its name: ok, or what is wrong. /live checks nothing and leaves it out.
+             * @example {
+             *       "bundle": "ok",
+             *       "database": "ok"
+             *     }
+             */
             checks?: {
                 [key: string]: string;
             };
-            /** @enum {string} */
+            /**
+             * @description pass: the process can do its work; fail: it cannot.
+             * @enum {string}
+             */
             status: "pass" | "fail";
+            /** @description Version of the program. */
             version: string;
         };
         HealthCheck: {
@@ -8005,61 +8611,95 @@ export interface components {
             [key: string]: unknown;
         };
         History: {
-            /** @description newest first; 20 are kept */
+            /** @description Schemas that the API has had, newest first; 20 are kept. */
             schemas: components["schemas"]["Past"][] | null;
         };
         HookBody: {
             /**
              * Format: int64
-             * @description seconds in which the same message is not sent again, at most 86400; 0: always sent
+             * @description Seconds in which the same message is not sent again, at most 86400; 0: it is always sent.
+             * @default 0
              */
             event_timeout?: number;
-            /** @description at most 50; may refer to secrets, such as {secret:NAME} */
+            /**
+             * @description Header fields of the call, at most 50. Values may refer to secrets, such as {secret:NAME}.
+             * @example {
+             *       "Authorization": "Bearer {secret:hooks}"
+             *     }
+             */
             header_map?: {
                 [key: string]: string;
             };
-            /** @description what handlers name in handler_meta.id; chosen by the server if it is left out */
+            /** @description Id that handlers name in handler_meta.id. Default: the server makes one. */
             id?: string;
             /**
-             * @description default: GET
+             * @description Method of the call. Default: GET.
+             * @default GET
              * @enum {string}
              */
             method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-            /** @description at most 1024 bytes */
+            /** @description Name for people, at most 1024 bytes. */
             name?: string;
-            /** @description http or https address; viewers see its host */
+            /**
+             * @description URL that is called, http or https; viewers see its host only.
+             * @example https://hooks.example/quota
+             */
             target_path?: string;
-            /** @description template in place of a file, at most 65536 bytes */
+            /** @description Template of the body in place of a file, at most 65536 bytes. */
             template?: string;
-            /** @description name of a file in the folder events.templates of the gateways */
+            /** @description Name of a file in the folder events.templates of the gateways, which the body is made of. */
             template_path?: string;
         };
         HookList: {
+            /** @description Webhooks of the page. */
             hooks: components["schemas"]["HookBody"][];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             pages: number;
         };
         Info: {
+            /** @description Names of hosts that the certificate is for. */
             dns_names: string[] | null;
-            /** @description SHA-256 of the certificate */
+            /** @description SHA-256 of the certificate in hexadecimal. */
             fingerprint: string;
-            /** @description the private key is stored too */
+            /**
+             * @description Whether the private key is stored too.
+             * @example true
+             */
             has_private: boolean;
-            /** @description organisation, then the SHA-256 of the certificate */
+            /** @description Id of the certificate: the organisation, then its SHA-256. */
             id: string;
+            /**
+             * @description Whether it is the certificate of an authority, which may sign those of clients or upstreams.
+             * @example true
+             */
             is_ca: boolean;
+            /** @description Distinguished name of the authority that signed it. */
             issuer: string;
-            /** @description gateways show it to clients: its private key is stored too, and it is neither of an authority (CA:TRUE) nor for clients alone */
+            /**
+             * @description Whether gateways show it to clients: its private key is stored too, and it is neither of an authority (CA:TRUE) nor for clients alone.
+             * @example true
+             */
             may_serve: boolean;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time until which it is valid.
+             */
             not_after: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time from which it is valid.
+             */
             not_before: string;
+            /** @description Distinguished name that the certificate is for. */
             subject: string;
         };
         Invitation: {
             /**
-             * @description letter: the user gets a letter with the link, and the answer has none; default: link
+             * @description How the link reaches the user. link: the answer has it; letter: the user gets a letter with it. Default: link.
+             * @default link
              * @enum {string}
              */
             by?: "link" | "letter";
@@ -8074,56 +8714,97 @@ export interface components {
             [key: string]: unknown;
         };
         KeyChanges: {
+            /**
+             * @description Hashes of the keys that were created, changed or deleted since the position that was sent.
+             * @example []
+             */
             changed: string[] | null;
+            /**
+             * @description Position to be sent with the next call, as the parameter position. It is opaque.
+             * @example 1042
+             */
             position: string;
+            /**
+             * @description Whether the position that was sent is unknown, so that any key may have changed.
+             * @example true
+             */
             reset?: boolean;
+            /**
+             * @description Keys by which sessions in the key store are authenticated, in base64. They are secret.
+             * @example []
+             */
             seal_keys?: string[] | null;
         };
         KeyDetail: {
+            /** @description Always an empty object; clients of other gateways expect it. */
             api_model: components["schemas"]["KeyDetailModelStruct"];
+            /** @description Rights, limits and metadata of the key, without passwords and secrets. */
             data: components["schemas"]["KeySession"];
-            /** @description shown this once */
+            /** @description The key itself, shown this once; left out by calls that make no key. */
             key?: string;
+            /** @description Hash of the key, which names it in later calls. */
             key_hash: string;
-            /** @description the key when it was made with this call, else its hash */
+            /** @description The key itself when it was made with this call, else its hash. */
             key_id: string;
-            /** @description members of the body that are kept and have no effect, each with the place where it is */
+            /** @description Members of the body that are kept and have no effect, each with the place where it is. */
             warnings?: string[] | null;
         };
         KeyDetailModelStruct: Record<string, never>;
         KeyFields: {
+            /**
+             * @description Ids of the policies that the key is to have.
+             * @example [
+             *       "starter"
+             *     ]
+             */
             apply_policies?: string[] | null;
-            /** @description goes into the meta data of a new key */
+            /** @description Fields that go into the metadata of a new key, by name. */
             fields?: {
                 [key: string]: unknown;
             };
         };
         KeyFound: {
-            /** @description not switched off; it may have expired */
+            /**
+             * @description Whether the key is not switched off; it may have expired nevertheless.
+             * @example true
+             */
             active: boolean;
+            /** @description Alias of the key; empty: it has none. */
             alias: string;
-            /** @description the first one, if the key was rotated */
+            /** @description Hash of the key; of a key that was rotated that of the first one. */
             key_hash: string;
         };
         KeyHashes: {
-            /** @description hashes; the keys themselves are kept nowhere */
+            /** @description Hashes of the keys; the keys themselves are kept nowhere. */
             keys: string[] | null;
         };
         KeyList: {
+            /** @description Keys of the page. */
             data: components["schemas"]["KeyHashes"];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             pages: number;
         };
         KeyLookup: {
+            /** @description Hash of the key, of any organisation. */
             key_hash?: string;
         };
         KeyNamed: {
-            /** @description the key itself, its hash or its custom id */
+            /** @description The key itself, its hash or its custom id. It is neither stored nor logged. */
             key?: string;
         };
         KeyPolicies: {
+            /**
+             * @description Ids of all policies that the key is to have; empty: none.
+             * @example [
+             *       "free",
+             *       "reports"
+             *     ]
+             */
             apply_policies?: string[] | null;
-            /** @description a single one */
+            /** @description Id of a single policy; it is added to apply_policies. */
             policy?: string;
         };
         KeyRequest: {
@@ -8250,62 +8931,83 @@ export interface components {
             [key: string]: unknown;
         };
         KeyRow: {
-            /** @description neither inactive nor expired */
+            /**
+             * @description Whether the key is neither switched off nor expired.
+             * @example true
+             */
             active: boolean;
-            /** @description cut after 128 bytes */
+            /** @description Alias of the key, cut after 128 bytes; empty: it has none. */
             alias: string;
             /**
              * Format: int64
-             * @description how many it names itself
+             * @description Number of APIs that the key names itself, without those of its policies.
              */
             apis: number;
             /**
              * Format: int64
-             * @description in the last 24 hours and the begun hour before them
+             * @description Calls in the last 24 hours and the hour before them that had begun.
              */
             calls_24h: number;
-            /** @description who changed it last; empty: not known */
+            /** @description E-mail address or name of the author of the last change; empty: not known. */
             changed_by: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the key was made.
+             */
             created_at: string;
+            /** @description E-mail address of that developer; empty: it is no developer's. */
             developer_email: string;
-            /** @description empty: of no developer */
+            /** @description Id of the developer whose key it is; empty: it is no developer's. */
             developer_id: string;
             /**
              * Format: int64
-             * @description of these, refused, failed, or answered with a status from 400 on
+             * @description Those of calls_24h that were refused, failed, or were answered with a status from 400 on.
              */
             errors_24h: number;
             /**
              * Format: date-time
-             * @description null: never
+             * @description Time at which the key expires; null: never.
              */
             expires_at: string | null;
+            /** @description Hash of the key, which names it in calls. */
             key_hash: string;
-            /** @description the first four tags */
+            /** @description First four tags of the key. */
             labels: string[];
-            /** @description the first three */
+            /** @description Ids of the first three policies of the key. */
             policies: string[];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of all policies of the key.
+             */
             policy_count: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the last change.
+             */
             updated_at: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Version of the object; it grows with each change.
+             */
             version: number;
         };
         KeyRows: {
             /**
              * Format: int64
-             * @description of total; later ones can be asked for as well
+             * @description Number of pages of total; later pages can be asked for as well.
              */
             pages: number;
+            /** @description Keys of the page. */
             rows: components["schemas"]["KeyRow"][];
             /**
              * Format: int64
-             * @description on all pages, at most 10000
+             * @description Number of objects on all pages, at most 10000.
              */
             total: number;
-            /** @description there are more than total */
+            /**
+             * @description Whether there are more objects.
+             * @example true
+             */
             total_capped: boolean;
         };
         KeySession: {
@@ -8322,6 +9024,7 @@ export interface components {
             access_rights?: {
                 [key: string]: components["schemas"]["Access"];
             };
+            /** @description Access rights as an array, by id of the API; the same as access_rights. */
             access_rights_array?: components["schemas"]["Access"][] | null;
             /**
              * @description Name of the key for people, at most 1024 bytes.
@@ -8331,7 +9034,6 @@ export interface components {
             /**
              * Format: double
              * @description Older member, without effect.
-             * @default 0
              * @example 0
              */
             allowance?: number;
@@ -8357,7 +9059,6 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
-             * @default 0
              * @example 0
              */
             data_expires?: number;
@@ -8368,20 +9069,17 @@ export interface components {
             date_created?: string;
             /**
              * @description Older member, without effect.
-             * @default false
              * @example true
              */
             enable_detailed_recording?: boolean;
             /**
              * Format: int64
              * @description Unix seconds from which the key is not valid; 0 and -1 are never.
-             * @default 0
              * @example 1798761600
              */
             expires?: number;
             /**
              * @description Whether requests are signed by HMAC. Not supported: must be false.
-             * @default false
              * @example false
              */
             hmac_enabled?: boolean;
@@ -8393,13 +9091,11 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
-             * @default 0
              * @example 0
              */
             id_extractor_deadline?: number;
             /**
              * @description Whether the key is refused.
-             * @default false
              * @example true
              */
             is_inactive?: boolean;
@@ -8413,42 +9109,36 @@ export interface components {
             /**
              * Format: int64
              * @description Aliases in a GraphQL operation; fragments count where they are spread.
-             * @default 0
              * @example 20
              */
             max_query_aliases?: number;
             /**
              * Format: int64
              * @description Fields of a GraphQL operation, times the sizes of the lists that they are in.
-             * @default 0
              * @example 10000
              */
             max_query_cost?: number;
             /**
              * Format: int64
              * @description Levels that a GraphQL operation may nest.
-             * @default 0
              * @example 8
              */
             max_query_depth?: number;
             /**
              * Format: int64
              * @description Directives in a GraphQL operation; fragments count where they are spread.
-             * @default 0
              * @example 20
              */
             max_query_directives?: number;
             /**
              * Format: int64
              * @description Fields of the outermost selection set of a GraphQL operation.
-             * @default 0
              * @example 10
              */
             max_query_root_fields?: number;
             /**
              * Format: int64
              * @description Tokens of a GraphQL document.
-             * @default 0
              * @example 5000
              */
             max_query_tokens?: number;
@@ -8488,7 +9178,6 @@ export interface components {
             /**
              * Format: double
              * @description Length of the period of rate in seconds, in whole milliseconds.
-             * @default 0
              * @example 60
              */
             per?: number;
@@ -8500,21 +9189,18 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
-             * @default 0
              * @example 0
              */
             post_expiry_grace_period?: number;
             /**
              * Format: int64
              * @description Calls per period of the quota, at most 9007199254740991.
-             * @default 0
              * @example 100000
              */
             quota_max?: number;
             /**
              * Format: int64
              * @description Calls that are left of the quota; filled in.
-             * @default 0
              * @example 400
              */
             quota_remaining?: number;
@@ -8526,7 +9212,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds after which the quota renews; 0 never renews.
-             * @default 0
              * @example 86400
              */
             quota_renewal_rate?: number;
@@ -8539,7 +9224,6 @@ export interface components {
             /**
              * Format: int64
              * @description Unix seconds at which the quota renews; filled in.
-             * @default 0
              * @example 1795852800
              */
             quota_renews?: number;
@@ -8562,7 +9246,6 @@ export interface components {
             /**
              * Format: double
              * @description Calls that are admitted per period, at most 2147483647.
-             * @default 0
              * @example 100
              */
             rate?: number;
@@ -8579,7 +9262,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
-             * @default 0
              * @example 0
              */
             session_lifetime?: number;
@@ -8605,14 +9287,12 @@ export interface components {
             /**
              * Format: double
              * @description Seconds that a call over the rate waits before each further try, at most 3600.
-             * @default 0
              * @example 0.5
              */
             throttle_interval?: number;
             /**
              * Format: int64
              * @description Tries after which a call over the rate is refused, at most 1000.
-             * @default 0
              * @example 3
              */
             throttle_retry_limit?: number;
@@ -8620,129 +9300,199 @@ export interface components {
             [key: string]: unknown;
         };
         KeyUse: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Operations of the key that read the field.
+             */
             count: number;
-            /** @description its name in logs; empty without a key */
+            /** @description Short form of the key's hash, as logs have it; empty without a key. */
             key: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the last of those operations.
+             */
             last_used: string;
         };
         Latency: {
+            /** @description Id of the API. */
             api?: string;
-            /** @description calls that took up to 100 us, up to twice that, and so on; the last has the rest */
+            /** @description Numbers of calls that took up to 100 microseconds, up to twice that, and so on; the last has the rest. */
             counts?: number[] | null;
             /**
              * Format: int64
-             * @description its beginning, in unix seconds
+             * @description Unix seconds of the beginning of the minute.
+             * @default 0
              */
             minute?: number;
-            /** @description of the API */
+            /** @description Id of the organisation that the API belongs to. */
             org?: string;
         };
         LegacyKeys: {
-            /** @description by the name of the hash, such as murmur64 */
+            /**
+             * @description Number of the keys by the name of their hash.
+             * @example {
+             *       "murmur64": 12
+             *     }
+             */
             by_hash: {
                 [key: string]: number;
             };
             /**
              * Format: int64
-             * @description all of them
+             * @description Number of all keys that have a legacy hash.
              */
             keys: number;
-            /** @description those that this admin looks keys up by: keys.legacy_hashes */
+            /** @description Names of the hashes that this admin looks keys up by (setting keys.legacy_hashes). */
             legacy_hashes: string[] | null;
         };
         LetterHead: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the letter was written.
+             */
             created_at: string;
+            /** @description Id of the developer that the letter is for; empty: none. */
             developer_id: string;
+            /** @description Id of the letter. */
             id: string;
-            /** @description which letter it is, such as key_email */
+            /**
+             * @description Name of the letter.
+             * @example key_email
+             */
             kind: string;
+            /** @description E-mail address that the letter is for. */
             to: string;
         };
         LetterList: {
+            /** @description Letters of the page, newest first, without their texts. */
             Data: components["schemas"]["LetterHead"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         LetterShown: {
+            /** @description E-mail address of the sender. */
             from: string;
+            /** @description Letter as HTML. */
             html: string;
+            /** @description Subject of the letter. */
             subject: string;
+            /** @description Letter as plain text. */
             text: string;
         };
         Limits: {
+            /**
+             * @description The limits as sentences for people.
+             * @example [
+             *       "60 requests a minute",
+             *       "1000 requests a day"
+             *     ]
+             */
             in_words: string[] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Levels that a GraphQL operation may have; 0: no limit.
+             */
             max_query_depth: number;
             /**
              * Format: double
-             * @description seconds
+             * @description Seconds that rate is of; 0: no limit.
              */
             per: number;
             /**
              * Format: int64
-             * @description calls in quota_renewal_rate seconds, or in a period of the calendar
+             * @description Calls allowed in quota_renewal_rate seconds, or in a period of the calendar; 0: no quota.
              */
             quota_max: number;
-            /** @description hour, day, week or month */
+            /** @description Period of the calendar in which the quota renews: hour, day, week or month; left out: by seconds. */
             quota_renewal_calendar?: string;
             /**
              * Format: int64
-             * @description seconds; 0: the quota does not renew, or by the calendar
+             * @description Seconds after which the quota renews; 0: it does not, or by the calendar.
              */
             quota_renewal_rate: number;
             /**
              * Format: double
-             * @description calls in per seconds
+             * @description Calls allowed in per seconds; 0: no limit.
              */
             rate: number;
         };
         Link: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time after which the link is refused.
+             */
             expires_at: string;
-            /** @description signs in once; the part after # is the secret. Empty: it is in a letter */
+            /** @description Link that signs the user in once; the part after # is the secret. Empty: it is in a letter. */
             link: string;
-            /** @description the address that a letter with the link goes to */
+            /** @description E-mail address that a letter with the link goes to; left out: no letter is sent. */
             sent_to?: string;
         };
         List: {
+            /** @description Webhooks of the page. */
             Data: components["schemas"]["Webhook"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         ListedAPI: {
+            /** @description Definition of the API, as GET /api/apis/{id} answers it; secrets are masked for users below editor. */
             api_definition: unknown;
+            /** @description Id of the API. */
             api_id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the API was created.
+             */
             created_at: string;
+            /** @description Name of the API. */
             name: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the last change.
+             */
             updated_at: string;
             /**
              * Format: int64
-             * @description for If-Match
+             * @description Version of the object, for If-Match; it grows with each change.
              */
             version: number;
         };
         ListedSecret: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the secret was first set.
+             */
             created_at: string;
+            /** @description Name by which definitions refer to the secret: {secret:NAME}. */
             name: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which it was last set.
+             */
             updated_at: string;
+            /** @description E-mail address or name of the caller who set it last. */
             updated_by: string;
-            /** @description APIs that refer to it */
+            /** @description APIs that refer to the secret. */
             used_by: components["schemas"]["SecretUser"][] | null;
         };
         Log: {
+            /** @description Messages of the page, newest first. */
             Data: components["schemas"]["DeliveryEntry"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         Login: {
+            /** @description E-mail address of the user. */
             email_address?: string;
+            /** @description Password of the user. */
             password?: string;
         };
         MailCopies: {
@@ -8803,45 +9553,53 @@ export interface components {
             [key: string]: unknown;
         };
         Member: {
-            /** @description absent: is no longer there */
+            /** @description Value after the change; left out: the member is no longer there. */
             after?: unknown;
-            /** @description absent: was not there */
+            /** @description Value before the change; left out: the member was not there. */
             before?: unknown;
-            /** @description such as proxy.listen_path; empty is the whole object */
+            /** @description Path of the member, such as proxy.listen_path; empty is the whole object. */
             path: string;
         };
         MemberChange: {
             /**
-             * @description what became of the member
+             * @description What became of the member.
              * @enum {string}
              */
             action: "created" | "updated" | "deleted";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the change.
+             */
             at: string;
+            /** @description Name of the actor that made the change: the e-mail address of a user, or the name of a gateway or system task. */
             author: string;
+            /** @description Reason that the author gave; empty: none. */
             reason: string;
             /**
              * Format: int64
-             * @description left out for keys, which are changed without one
+             * @description Revision that made the change; left out for keys, which are changed without one.
              */
             revision?: number;
-            /** @description of the revision: api, gateway, seed or rollback */
+            /** @description How the revision came in: api, gateway, seed, rollback or sync; left out for keys. */
             source?: string;
         };
         MemberOrigin: {
-            /** @description the newest that set, changed or removed the member; left out: none of the newest 200 changes of the object did */
+            /** @description Newest change that set, changed or removed the member; left out if none of the newest 200 changes of the object did. */
             change?: components["schemas"]["MemberChange"];
-            /** @description as it was asked for; empty is the whole object */
+            /** @description Path of the member, as it was asked for; empty is the whole object. */
             path: string;
-            /** @description the object has the member */
+            /**
+             * @description Whether the object has the member.
+             * @example true
+             */
             set: boolean;
         };
         Menu: {
-            /** @description empty: there is none yet */
+            /** @description Id of the menu; empty: there is none yet. Filled in. */
             id?: string;
-            /** @description at most 12, in order */
+            /** @description Items in their order, at most 12. */
             items?: components["schemas"]["ContentItem"][];
-            /** @description ignored in a request */
+            /** @description Id of the organisation; ignored in a request. */
             org_id?: string;
         };
         MockEntry: {
@@ -8892,7 +9650,9 @@ export interface components {
             [key: string]: unknown;
         };
         ModelCredential: {
+            /** @description Password of a user or secret of a client, shown this once; empty: the credential is a key. */
             Password: string;
+            /** @description The key, the name of a user, or the id of an OAuth client, shown this once. */
             RawKey: string;
         };
         Monitor: {
@@ -8908,13 +9668,19 @@ export interface components {
             [key: string]: unknown;
         };
         Named: {
+            /** @description Id of the policy. */
             id: string;
+            /** @description Name of the policy; empty: it is gone. */
             name: string;
         };
         NewClient: {
+            /** @description Name of the application, for people. */
             app_description?: string;
+            /** @description Id of the policy that the client's tokens are to have; the developer must have a key or an approved request for it. */
             policy_id?: string;
+            /** @description Address of the application, for people; tokens are given by the client credentials grant only. */
             redirect_uri?: string;
+            /** @description What the application does, for people. */
             use_case?: string;
         };
         NewDeveloper: {
@@ -8993,7 +9759,7 @@ export interface components {
              * @example acme
              */
             org_id?: string;
-            /** @description only when the developer is made; 6…1024 bytes. Without one they ask for a letter to choose it */
+            /** @description Password of a new developer, 6 to 1024 bytes; ignored afterwards. Default: none, and the developer asks for a letter to choose one. */
             password?: string;
             /**
              * Format: int64
@@ -9023,7 +9789,6 @@ export interface components {
             };
             /**
              * @description Whether the address is verified. Default: unchanged in an update.
-             * @default false
              * @example true
              */
             verified?: boolean;
@@ -9031,111 +9796,135 @@ export interface components {
         NewKey: {
             /**
              * Format: int64
-             * @description its place among the keys of the batch, from 0
+             * @description Place of the key among the keys of the batch, from 0.
              */
             at: number;
+            /** @description The key itself. It is not stored, and cannot be shown again. */
             key: string;
+            /** @description Hash of the key, which names it in later calls. */
             key_hash: string;
-            /** @description its alias */
+            /** @description Alias of the key. */
             name: string;
         };
         NewOrg: {
-            /** @description first user; its role is admin */
+            /** @description First user of the organisation, whose role is admin and whose access key the answer has. Default: none is made. */
             admin?: components["schemas"]["User"];
-            /** @description letters, digits, - _ and .; default: generated */
+            /**
+             * @description Id of the organisation: letters, digits, hyphens, underscores and full stops. Default: the server makes one.
+             * @example acme
+             */
             id?: string;
+            /** @description Rate and quota that all calls of the organisation share: rate, per, quota_max, quota_renewal_rate and is_inactive of a key. Default: no limits. */
             limits?: components["schemas"]["Session"];
+            /** @description Name of the organisation for people, at most 512 bytes. */
             name?: string;
         };
         Node: {
             /**
              * Format: int64
-             * @description messages that came or went once more
+             * @description Messages that came or went once more.
              */
             again: number;
             /**
              * Format: int64
-             * @description to connect, or of HTTP outputs to send
+             * @description Attempts to connect, or of HTTP outputs to send.
              */
             attempts: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Size of those messages, in bytes.
+             */
             bytes: number;
             /**
              * Format: int64
-             * @description that are connected
+             * @description Number of clients that are connected.
              */
             clients: number;
             /**
              * Format: int64
-             * @description because they were too slow
+             * @description Number of clients that were disconnected because they were too slow.
              */
             clients_dropped: number;
+            /** @description Number of its errors by class. */
             errors: components["schemas"]["Errors"];
-            /** @description name of the connector or processor, such as http_server */
+            /** @description Name of the connector or processor, such as http_server. */
             kind: string;
+            /** @description Label that the configuration gives it; empty: none. */
             label: string;
             /**
              * Format: int64
-             * @description messages that wait at the source; -1: not known
+             * @description Messages that wait at the source; -1: not known.
              */
             lag: number;
-            /** @description without secrets and payload; empty: there was none */
+            /** @description Last error, without secrets and payload; empty: there was none. */
             last_error: string;
             /**
              * Format: date-time
-             * @description null: there was none
+             * @description Time of the last error; null: there was none.
              */
             last_error_at: string | null;
             /**
              * Format: double
-             * @description of a processor: the time that a message takes
+             * @description Mean time that a processor takes for a message, in seconds; 0: it is a connector.
              */
             mean_seconds: number;
             /**
              * Format: int64
-             * @description that it took in or gave out; of a processor, those that it worked on
+             * @description Messages that it took in or sent; of a processor, those that it worked on.
              */
             messages: number;
-            /** @description in the stream object, such as output.broker.outputs[1] */
+            /** @description Path in the stream object, such as output.broker.outputs[1]. */
             path: string;
             /**
-             * @description empty: of a processor
+             * @description Phase of the connector; empty: it is a processor.
              * @enum {string}
              */
             phase: "" | "starting" | "running" | "waiting" | "reconnecting" | "failing" | "draining" | "stopped";
-            /** @enum {string} */
+            /**
+             * @description Part of the stream that it belongs to.
+             * @enum {string}
+             */
             side: "input" | "processor" | "output" | "dead_letter";
             /**
              * Format: date-time
-             * @description when it came into this phase; null: of a processor
+             * @description Time at which it entered the phase; null: it is a processor.
              */
             since: string | null;
         };
         Numbers: {
             /**
              * Format: int64
-             * @description refused, failed, or answered with a status from 400 on
+             * @description Those of hits that were refused, failed, or were answered with a status from 400 on.
              */
             errors: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the calls.
+             */
             hits: number;
             /**
              * Format: double
-             * @description from arrival to answer
+             * @description Mean time from arrival to answer, in milliseconds.
              */
             mean_ms: number;
             /**
              * Format: double
-             * @description median, estimated from buckets; left out unless grouped by nothing but api, without filters but api
+             * @description Median time from arrival to answer, in milliseconds, estimated from buckets; left out unless grouped by nothing but api, without filters but api.
              */
             p50_ms?: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Time that 95 of 100 calls did not exceed, in milliseconds, estimated from buckets; left out as p50_ms is.
+             */
             p95_ms?: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Time that 99 of 100 calls did not exceed, in milliseconds, estimated from buckets; left out as p50_ms is.
+             */
             p99_ms?: number;
             /**
              * Format: double
-             * @description of that, the upstream's part
+             * @description Mean time of the upstream's part, in milliseconds.
              */
             upstream_mean_ms: number;
         };
@@ -9149,222 +9938,349 @@ export interface components {
             [key: string]: unknown;
         };
         Object: {
-            /** @enum {string} */
+            /**
+             * @description What would become of the object.
+             * @enum {string}
+             */
             action: "created" | "updated" | "deleted";
+            /** @description Members that would differ; secrets are masked for users below editor. */
             changes: components["schemas"]["Member"][] | null;
+            /** @description Id of the object. */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Kind of the object.
+             * @enum {string}
+             */
             kind: "api" | "policy";
         };
         ObjectChange: {
-            /** @enum {string} */
+            /**
+             * @description What the revision did to the object.
+             * @enum {string}
+             */
             action: "created" | "updated" | "deleted";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the change.
+             */
             at: string;
+            /** @description E-mail address of the user, or name of the gateway or system task, that made the change. */
             author: string;
-            /** @description that were changed; empty when the object was created or deleted */
+            /** @description Members that were changed; empty when the object was created or deleted. */
             members: components["schemas"]["Member"][];
+            /** @description Reason that the author gave; empty: none. */
             reason: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Revision that made the change.
+             */
             revision: number;
-            /** @enum {string} */
-            source: "api" | "gateway" | "seed" | "rollback";
+            /**
+             * @description How the change came in: a call of a user, a gateway, the demo, a rollback or a schema that was fetched.
+             * @enum {string}
+             */
+            source: "api" | "gateway" | "seed" | "rollback" | "sync";
         };
         ObjectHistory: {
+            /** @description Changes of the page, newest first. */
             changes: components["schemas"]["ObjectChange"][];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             pages: number;
         };
         Offer: {
+            /** @description Id of the API that the entry offers. */
             api_id: string;
+            /** @description Name of that API. */
             api_name: string;
-            /** @description the header field in which gateways look for the credential */
+            /** @description Header field in which gateways look for the credential. */
             auth_header: string;
-            /** @description authToken, basic or oauth */
+            /** @description Kind of credential that callers need: authToken, basic or oauth. */
             auth_type: string;
-            /** @description true: there is documentation */
+            /**
+             * @description Whether there is documentation.
+             * @example true
+             */
             documented: boolean;
-            /** @description of the API; empty: every one of the gateway */
+            /** @description Host that the API is served on; empty: every host of the gateway. */
             domain: string;
+            /**
+             * @description Whether a key request may name several policies.
+             * @example true
+             */
             enable_multi_selection: boolean;
-            /** @description types of events of the API's streams, which webhooks of developers can subscribe to */
+            /** @description Types of events of the API's streams, which webhooks of developers can subscribe to. */
             events: string[] | null;
+            /** @description Further fields of the entry, by name. */
             fields: {
                 [key: string]: string;
             };
-            /** @description true: the API serves event streams; its routes are listed at /routes */
+            /**
+             * @description Whether the API serves event streams; GET /api/portal/public/catalogue/{id}/routes lists its routes.
+             * @example true
+             */
             has_streams: boolean;
+            /** @description Id of the catalogue entry. */
             id: string;
-            /** @description true: the API has a schema and can be tried in the playground */
+            /**
+             * @description Whether the API has a GraphQL schema and can be tried in the playground.
+             * @example true
+             */
             is_graphql: boolean;
-            /** @description true: the API asks for no key, and there is nothing to request */
+            /**
+             * @description Whether the API asks for no key, so that there is nothing to request.
+             * @example true
+             */
             is_keyless: boolean;
+            /** @description Names of the fields of the form for key requests. */
             key_request_fields: string[] | null;
-            /** @description null where there is no policy */
+            /** @description Limits that a key for the entry has; null: there is no policy. */
             limits: components["schemas"]["Limits"];
-            /** @description where the gateway serves the API */
+            /** @description Path that the API is served below. */
             listen_path: string;
-            /** @description text, not HTML */
+            /** @description Longer description of the API, as text. */
             long_description: string;
+            /** @description Name of the entry. */
             name: string;
-            /** @description what a key request names */
+            /** @description Id of the policy that a key request names in for_plan. */
             policy_id: string;
+            /** @description Name of that policy. */
             policy_name: string;
+            /**
+             * @description Whether developers who ask for a key are sent to redirect_to.
+             * @example true
+             */
             redirect_on_key_request: boolean;
+            /** @description Path of the site of the portal, or URL, that they are sent to; empty: none. */
             redirect_to: string;
+            /**
+             * @description Whether key requests wait for a decision of an operator; otherwise credentials are issued at once.
+             * @example true
+             */
             require_key_approval: boolean;
-            /** @description text, not HTML */
+            /** @description One or two sentences about the API, as text. */
             short_description: string;
+            /** @description Version of the API that the entry is about; empty: not said. */
             version: string;
         };
         OfferList: {
+            /** @description Offers of the page, in the order of the catalogue. */
             Data: components["schemas"]["Offer"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         Operation: {
             /**
              * Format: int64
-             * @description results that were sent
+             * @description Results that were sent.
              */
             events: number;
-            /** @description that the client chose */
+            /** @description Id that the client chose. */
             id: string;
             /**
-             * @description empty: it has not been read yet
+             * @description Kind of the operation; empty: it has not been read yet.
              * @enum {string}
              */
             kind: "" | "query" | "mutation" | "subscription";
-            /** @description empty: it has none */
+            /** @description Name of the operation; empty: it has none. */
             name: string;
+            /** @description X-Request-Id that logs have for the operation. */
             request_id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which it began.
+             */
             since: string;
         };
         OperationUse: {
             /**
              * Format: int64
-             * @description at the upstream
+             * @description Operations that failed at the upstream.
              */
             failed: number;
-            /** @enum {string} */
+            /**
+             * @description Kind of the operations.
+             * @enum {string}
+             */
             kind: "query" | "mutation" | "subscription";
-            /** @description empty: operations without a name; other: those beyond the 200 names that a gateway counts, and refused ones whose name never ran */
+            /** @description Name of the operations. Empty: those without a name; other: those beyond the 200 names that a gateway counts, and refused ones whose name never ran. */
             name: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Operations that were answered by the upstream without a failure.
+             */
             ok: number;
             /**
              * Format: int64
-             * @description by the gateway
+             * @description Operations that the gateway refused.
              */
             refused: number;
         };
         OperationsUse: {
-            /** @description that have answered */
+            /** @description Names of the gateways that answered. */
             gateways: string[];
-            /** @description those that ran most first */
+            /** @description Operations by kind and name, those first that ran most. */
             operations: components["schemas"]["OperationUse"][];
-            /** @description gateways that did not answer in time: their counts are missing */
+            /** @description Names of the gateways that did not answer in time: their counts are missing. */
             silent: string[];
             /**
              * Format: date-time
-             * @description when the first of the gateways began to count; null: none has counted anything
+             * @description Time at which the first of the gateways began to count; null: none has counted anything.
              */
             since: string | null;
         };
         Org: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the organisation was created.
+             */
             created_at: string;
+            /** @description Id of the organisation. */
             id: string;
-            /** @description that all calls of the organisation share; none: there are no limits */
+            /** @description Rate and quota that all calls of the organisation share; left out: there are none. Lists leave it out. */
             limits?: components["schemas"]["Session"];
+            /** @description Name of the organisation for people, at most 512 bytes. */
             name: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the last change.
+             */
             updated_at: string;
         };
         OrgList: {
+            /** @description Organisations of the page: all of them for admins of the first organisation and gateways, else one's own. */
             Data: components["schemas"]["Org"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         OtherUse: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Operations of those keys that read the field.
+             */
             count: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the last of those operations.
+             */
             last_used: string;
         };
         Outcome: {
+            /** @description APIs and policies that were created, updated or deleted, or would be. */
             changes: components["schemas"]["StoreObjectChange"][] | null;
+            /**
+             * @description Whether nothing was changed.
+             * @example true
+             */
             dry_run: boolean;
             /**
              * Format: int64
-             * @description created or replaced
+             * @description Number of keys that were created or replaced, or would be.
              */
             keys: number;
-            /** @description that were made; none with dry_run */
+            /** @description Keys that were made; left out with dry_run. */
             new_keys?: components["schemas"]["NewKey"][] | null;
             /**
              * Format: int64
-             * @description that was made; with dry_run the one that would be
+             * @description Revision that was made; with dry_run the one that would be.
              */
             revision: number;
-            /** @description what is accepted and has no effect, or probably not the intended one, each with the place where it is */
+            /** @description What is accepted and has no effect, or probably not the intended one, each with the place where it is. */
             warnings?: string[] | null;
         };
         OwnPassword: {
+            /** @description Password of the developer, which confirms the call. */
             password?: string;
         };
         OwnRefusal: {
+            /** @description Id of the API that the request reached. */
             api_id: string;
+            /** @description Name of that API; left out if it is gone. */
             api_name?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the request.
+             */
             at: string;
-            /** @description the GraphQL answer, or its beginning */
+            /** @description GraphQL answer, or its beginning. */
             errors?: string;
-            /** @description X-Request-Id of the answer */
+            /** @description X-Request-Id of the answer. */
             id: string;
-            /** @description their state at that time */
+            /** @description Limits of the key as they were at that time. */
             limits?: components["schemas"]["Counted"][] | null;
+            /** @description Message that the client got. */
             message?: string;
+            /** @description Method of the request. */
             method?: string;
-            /** @description as it was sent, without the query */
+            /** @description Path of the request as it was sent, without the query. */
             path?: string;
+            /**
+             * @description Reason of the refusal.
+             * @example rate_limit
+             */
             reason: string;
-            /** @description that refused the request */
+            /** @description Name of the stage that refused the request. */
             stage: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description HTTP status of the answer.
+             */
             status: number;
-            /** @description the API's service could not be reached; the request itself was in order */
+            /**
+             * @description Whether the API's service could not be reached; the request itself was in order.
+             * @example true
+             */
             upstream?: boolean;
-            /** @description of the API; empty when there is no choice */
+            /** @description Version of the API that the request selected; left out if the API has one only. */
             version?: string;
         };
         OwnRefusals: {
-            /** @description the newest first; at most the newest 100 are kept */
+            /** @description Records of the page, the newest first; at most the newest 100 are kept. */
             Data: components["schemas"]["OwnRefusal"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
-            /** @description of all refused and failed calls of the range, those without a record included, the most frequent reason first */
+            /** @description All refused and failed calls of the range by reason, the most frequent first; those without a record are counted, too. */
             counts: components["schemas"]["ReasonCount"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of records on all pages.
+             */
             total: number;
         };
         Page: {
-            /** @description Markdown, at most 64 KiB; HTML in it is left out */
+            /** @description Markdown of the page, at most 64 KiB; HTML in it is left out. */
             body?: string;
-            /** @description a draft, which the portal does not show */
+            /**
+             * @description Whether the page is a draft, which the portal does not show.
+             * @default false
+             * @example true
+             */
             hidden?: boolean;
-            /** @description the page is at /portal/pages/ and this: at most 64 small letters, digits and hyphens */
+            /**
+             * @description Last part of the page's path /portal/pages/{path}: at most 64 bytes of small letters, digits and hyphens.
+             * @example getting-started
+             */
             path?: string;
-            /** @description heading of the page, at most 120 bytes */
+            /** @description Heading of the page, at most 120 bytes. */
             title?: string;
         };
         Pages: {
-            /** @description of the pages together; empty: there are none yet */
+            /** @description Id of the pages together; empty: there are none yet. Filled in. */
             id?: string;
-            /** @description ignored in a request */
+            /** @description Id of the organisation; ignored in a request. */
             org_id?: string;
-            /** @description at most 100, with 2 MiB of text together */
+            /** @description The pages, at most 100, with 2 MiB of text together. */
             pages?: components["schemas"]["Page"][];
         };
         Partitions: {
@@ -9402,34 +10318,41 @@ export interface components {
             [key: string]: unknown;
         };
         PasswordChange: {
-            /** @description 10…1024 bytes */
+            /** @description Password to be in force, 10 to 1024 bytes. */
             new_password?: string;
-            /** @description the one in force; not needed without one, or in the first 15 minutes of a session that began with an access key or a link */
+            /** @description Password in force; not needed without one, or in the first 15 minutes of a session that began with an access key or a link. */
             password?: string;
         };
         PasswordReset: {
-            /** @description 6…1024 bytes; none of the last 5 */
+            /** @description Password to be in force, 6 to 1024 bytes; none of the last 5. */
             password?: string;
-            /** @description of the letter */
+            /** @description Token of the letter. */
             token?: string;
         };
         Past: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which it was stored.
+             */
             at: string;
+            /** @description E-mail address of the user, or name of the gateway or system task, that stored it. */
             author: string;
-            /** @description SHA-256 of the schema; GET …/schema?hash= has its text */
+            /** @description SHA-256 of the schema; GET /api/apis/{id}/schema?hash= has its text. */
             hash: string;
             /**
              * Format: int64
-             * @description of the configuration
+             * @description Revision of the configuration that it came in with.
              */
             revision: number;
             /**
              * Format: int32
-             * @description bytes
+             * @description Bytes of the schema.
              */
             size: number;
-            /** @enum {string} */
+            /**
+             * @description How the schema came in: with the definition, from the upstream, or by a rollback.
+             * @enum {string}
+             */
             source: "upload" | "introspection" | "rollback";
         };
         PathAction: {
@@ -9466,7 +10389,6 @@ export interface components {
         PathBreaker: {
             /**
              * @description Whether all calls are made afterwards. Default: one call is made as a probe.
-             * @default false
              * @example true
              */
             disable_half_open_state?: boolean;
@@ -9690,65 +10612,105 @@ export interface components {
         Place: {
             /**
              * Format: int64
-             * @description from 1
+             * @description Line of its schema, from 1; left out: the whole schema.
              */
             line?: number;
+            /** @description Name of the subgraph. */
             subgraph: string;
         };
         PlayAnswer: {
-            /** @description if it is text, at most 1 MiB */
+            /** @description Body of the answer if it is text, at most 1 MiB. */
             body: string;
-            /** @description if it is not text */
+            /** @description Body of the answer in base64 if it is not text. */
             body_base64?: string;
+            /**
+             * @description Whether the call was counted under rates, quotas and usage.
+             * @example true
+             */
             counted: boolean;
-            /** @description whether the body was longer, or did not end in time */
+            /**
+             * @description Whether the body was longer, or did not end in time.
+             * @example true
+             */
             cut: boolean;
-            /** @description steps and outcome, as POST /api/explain answers */
+            /** @description Steps and outcome of the call, as POST /api/explain answers them. */
             explanation: unknown;
+            /** @description Header lines of the answer, in their order. */
             headers: components["schemas"]["PlayedHeader"][] | null;
-            /** @description X-Request-Id of the answer */
+            /** @description X-Request-Id of the answer. */
             request_id: string;
-            /** @description whether the request reached the API; if not, explanation says why */
+            /**
+             * @description Whether the request reached the API; if not, explanation says why.
+             * @example true
+             */
             sent: boolean;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description HTTP status of the answer.
+             */
             status: number;
             /**
              * Format: double
-             * @description in the gateway and behind it together
+             * @description Milliseconds that the call took, in the gateway and behind it.
              */
             took_ms: number;
             /**
              * Format: double
-             * @description 0: the upstream was not called
+             * @description Milliseconds that the upstream took; 0: it was not called.
              */
             upstream_ms: number;
         };
         PlayAs: {
-            /** @description of the key that calls */
+            /** @description Hash of the key that calls. */
             key_hash?: string;
+            /**
+             * @description Whether the user calls, with the credentials in headers.
+             * @default false
+             * @example true
+             */
             me?: boolean;
-            /** @description id of the policy that calls, as a key with it alone would */
+            /** @description Id of the policy that calls, as a key with it alone would. */
             policy?: string;
         };
         PlayBody: {
-            /** @description who calls; default: oneself, with the credentials in headers */
+            /** @description Caller of the call. Default: the user, with the credentials in headers. */
             as?: components["schemas"]["PlayAs"];
-            /** @description at most 1 MiB */
+            /** @description Body of the call as text, at most 1 MiB. */
             body?: string;
-            /** @description whether the call is counted under rates, quotas and usage */
+            /**
+             * @description Whether the call is counted under rates, quotas and usage.
+             * @default false
+             * @example true
+             */
             count?: boolean;
+            /**
+             * @description Header fields of the call.
+             * @example {
+             *       "Content-Type": "application/json"
+             *     }
+             */
             headers?: {
                 [key: string]: string;
             };
-            /** @description default POST for a call with a body, else GET */
+            /** @description Method of the call. Default: POST with a body, else GET. */
             method?: string;
-            /** @description below the listen path, with the query; default / */
+            /**
+             * @description Path below the listen path of the API, with the query. Default: /.
+             * @default /
+             * @example /orders?limit=1
+             */
             path?: string;
-            /** @description for a subscription: the answer is a text/event-stream of open (this answer without a body), next (a result), and at the end error, complete or closed (with a reason), unless the call is refused */
+            /**
+             * @description Whether the call is a subscription: the answer is a text/event-stream of open (this answer without a body), next (a result), and at the end error, complete or closed (with a reason), unless the call is refused.
+             * @default false
+             * @example true
+             */
             stream?: boolean;
         };
         PlayedHeader: {
+            /** @description Name of the header field. */
             name: string;
+            /** @description Value of the header field; a field with several values has a line for each. */
             value: string;
         };
         Policy: {
@@ -9983,119 +10945,163 @@ export interface components {
             [key: string]: unknown;
         };
         PolicyList: {
+            /** @description Policies of the page, each as GET /api/portal/policies/{id} answers it. */
             Data: unknown[] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         PolicyRow: {
             /**
              * Format: int64
-             * @description how many it names
+             * @description Number of APIs that the policy names.
              */
             apis: number;
-            /** @description who changed it last; empty: not known */
+            /** @description E-mail address or name of the author of the last change; empty: not known. */
             changed_by: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the policy was created.
+             */
             created_at: string;
+            /** @description Id of the policy. */
             id: string;
-            /** @description the first four tags */
+            /** @description First four tags of the policy. */
             labels: string[];
+            /** @description Limits of the policy, as they are written in it. */
             limits: components["schemas"]["PolicyRowLimits"];
-            /** @description cut after 128 bytes */
+            /** @description Name of the policy, cut after 128 bytes. */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description Whether the policy is active, a draft, or denies all calls.
+             * @enum {string}
+             */
             state: "active" | "draft" | "deny";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the last change.
+             */
             updated_at: string;
             /**
              * Format: int64
-             * @description for If-Match
+             * @description Version of the object, for If-Match; it grows with each change.
              */
             version: number;
         };
         PolicyRowLimits: {
-            /** @description measure: refusals are counted only */
+            /** @description measure: refusals of the policy are counted and the calls go on; left out: they are refused. */
             enforcement?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Levels that a GraphQL operation may have; 0 or less: no limit.
+             */
             max_query_depth: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Seconds that rate is of.
+             */
             per: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Calls allowed in quota_renewal_rate seconds; 0 or less: no quota.
+             */
             quota_max: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Seconds after which the quota renews; 0: it does not.
+             */
             quota_renewal_rate: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Calls allowed in per seconds; 0 or less: no limit.
+             */
             rate: number;
         };
         PolicyRows: {
             /**
              * Format: int64
-             * @description of total; later ones can be asked for as well
+             * @description Number of pages of total; later pages can be asked for as well.
              */
             pages: number;
+            /** @description Policies of the page. */
             rows: components["schemas"]["PolicyRow"][];
             /**
              * Format: int64
-             * @description on all pages, at most 10000
+             * @description Number of objects on all pages, at most 10000.
              */
             total: number;
-            /** @description there are more than total */
+            /**
+             * @description Whether there are more objects.
+             * @example true
+             */
             total_capped: boolean;
         };
         PolicyUses: {
             /**
              * Format: int64
-             * @description of its keys; left out if there are more than 100
+             * @description Calls of its keys in the last 30 days; left out if there are more than 100 keys.
              */
             calls_30d?: number;
-            /** @description entries that offer it, the first 100 */
+            /** @description Catalogue entries that offer the policy, the first 100. */
             catalogue: components["schemas"]["UsedBy"][];
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of those entries.
+             */
             catalogue_count: number;
             /**
              * Format: int64
-             * @description of these, refused, failed, or answered with a status from 400 on
+             * @description Those of calls_30d that were refused, failed, or were answered with a status from 400 on; left out likewise.
              */
             errors_30d?: number;
             /**
              * Format: int64
-             * @description that carry it, at most 10000
+             * @description Keys that have the policy, at most 10000.
              */
             keys: number;
             /**
              * Format: int64
-             * @description of the first 100 keys
+             * @description Number of the first 100 keys that were called in the last 24 hours.
              */
             keys_called_24h: number;
-            /** @description there are more than keys */
+            /**
+             * @description Whether there are more keys.
+             * @example true
+             */
             keys_capped: boolean;
             /**
              * Format: int64
-             * @description key requests for it that nobody has decided on
+             * @description Key requests for the policy that wait for a decision.
              */
             pending_requests: number;
         };
         ProbeBody: {
-            /** @description sent with each call, such as the credential of an upstream */
+            /** @description Header fields that are sent with each call, such as the credential of an upstream. */
             headers?: {
                 [key: string]: string;
             };
-            /** @description http or https */
+            /**
+             * @description Address to be probed, http or https.
+             * @example https://countries.internal/graphql
+             */
             url?: string;
         };
         Problem: {
             /**
              * Format: int64
-             * @description from 1, in UTF-16 code units
+             * @description Column of the line, from 1, in UTF-16 code units.
              */
             column?: number;
             /**
              * Format: int64
-             * @description in the body, from 1: of the member, or of the closest one around it that is there; left out where it is not known
+             * @description Line of the body, from 1, of the member, or of the closest one around it that is there; left out where it is not known.
              */
             line?: number;
+            /** @description What is wrong with the member, and what would be right. */
             message: string;
-            /** @description such as proxy.listen_path; empty: the whole body */
+            /** @description Path of the member, such as proxy.listen_path; empty: the whole body. */
             path: string;
         };
         Proxy: {
@@ -10124,7 +11130,6 @@ export interface components {
             listen_path?: string;
             /**
              * @description Whether the upstream gets the client's Host. Default: the target's host.
-             * @default false
              * @example true
              */
             preserve_host_header?: boolean;
@@ -10158,51 +11163,94 @@ export interface components {
             [key: string]: unknown;
         };
         PublicConfiguration: {
+            /**
+             * @description Whether only developers who are logged in see the catalogue.
+             * @example true
+             */
             catalogue_login_only: boolean;
+            /**
+             * @description Whether developers have to log in after signing up.
+             * @example true
+             */
             disable_auto_login: boolean;
+            /**
+             * @description Whether developers cannot log in.
+             * @example true
+             */
             disable_login: boolean;
+            /**
+             * @description Whether developers cannot sign up.
+             * @example true
+             */
             disable_signup: boolean;
+            /**
+             * @description Whether the addresses of new developers are not verified.
+             * @example true
+             */
             disable_verification: boolean;
+            /**
+             * @description Whether a key request may name several policies.
+             * @example true
+             */
             enable_multi_selection: boolean;
+            /** @description Names of the fields of the form for key requests. */
             key_request_fields: string[] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description OAuth clients that one developer may have; 0 and -1 are no limit.
+             */
             oauth_usage_limit: number;
+            /** @description Id of the organisation that the portal belongs to. */
             org_id: string;
+            /**
+             * @description Whether developers who ask for a key are sent to redirect_to.
+             * @example true
+             */
             redirect_on_key_request: boolean;
+            /** @description Path of the site of the portal, or URL, that they are sent to; empty: none. */
             redirect_to: string;
+            /**
+             * @description Whether key requests wait for a decision of an operator; otherwise credentials are issued at once.
+             * @example true
+             */
             require_key_approval: boolean;
+            /** @description Names of the fields of the sign-up form besides address and password. */
             signup_fields: string[] | null;
         };
         Pulse: {
             /**
              * Format: int64
-             * @description messages that were given up; at most 1000
+             * @description Messages that were given up; 1000 stands for more.
              */
             failed_deliveries: number;
             /**
              * Format: int64
-             * @description heard of within two minutes
+             * @description Number of gateways that reported within two minutes.
              */
             gateways: number;
             /**
              * Format: int64
-             * @description reloads asked for without a change
+             * @description Number of reloads that were asked for without a change.
              */
             generation: number;
             /**
              * Format: int64
-             * @description key requests to be decided on; at most 1000
+             * @description Key requests that wait for a decision; 1000 stands for more.
              */
             pending_requests: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Revision of the configuration in force; it grows with each change.
+             */
             revision: number;
             /**
              * Format: int64
-             * @description of these, serving the revision without an error
+             * @description Number of those gateways that serve the revision without an error.
              */
             up_to_date: number;
-            /** @description when calls were last counted, RFC 3339; empty: never */
+            /** @description Time at which a gateway last handed over what it counted (RFC 3339); empty: none has yet. */
             usage_until: string;
+            /** @description Version of the admin's program. */
             version: string;
         };
         QuotaState: {
@@ -10285,200 +11333,287 @@ export interface components {
             [key: string]: unknown;
         };
         ReasonCount: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the calls.
+             */
             calls: number;
+            /**
+             * @description Reason of the refusal, as metrics and logs have it.
+             * @example rate_limit
+             */
             reason: string;
         };
         Refusal: {
+            /** @description Id of the API that the request reached; empty: none. */
             api_id: string;
+            /** @description Name of that API. */
             api_name?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the request.
+             */
             at: string;
-            /** @description why that call failed */
+            /** @description Reason for which that call failed. */
             cause?: string;
-            /** @description address of the caller */
+            /** @description IP address of the caller. */
             client?: string;
-            /** @description the GraphQL answer, or its beginning */
+            /** @description GraphQL answer, or its beginning. */
             errors?: string;
-            /** @description that refused the request */
+            /** @description Name of the gateway that refused the request. */
             gateway?: string;
-            /** @description X-Request-Id of the answer */
+            /** @description X-Request-Id of the answer. */
             id: string;
-            /** @description what logs call the key */
+            /** @description Short form of the key's hash, as logs have it. */
             key?: string;
-            /** @description identity of the key; empty without a known one */
+            /** @description Hash of the key; left out without a known key. */
             key_hash?: string;
-            /** @description their state at that time */
+            /** @description Limits of the caller as they were at that time. */
             limits?: components["schemas"]["Counted"][] | null;
+            /** @description Message that the client got. */
             message?: string;
+            /** @description Method of the request. */
             method?: string;
-            /** @description of the API */
+            /** @description Id of the organisation that the API belongs to. */
             org_id?: string;
-            /** @description as it was sent, without the query */
+            /** @description Path of the request as it was sent, without the query. */
             path?: string;
+            /** @description Id of the policy that decided; left out if none did. */
             policy?: string;
+            /** @description Reason of the refusal, as metrics and logs have it. */
             reason: string;
-            /** @description of the configuration that was in force */
+            /** @description Revision of the configuration that was in force. */
             revision?: string;
-            /** @description that refused the request */
+            /** @description Name of the stage that refused the request. */
             stage: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description HTTP status of the answer.
+             */
             status: number;
-            /** @description address of the target that was called without success */
+            /** @description Address of the target that was called without success. */
             upstream?: string;
-            /** @description of the API; empty when there is no choice */
+            /** @description Version of the API that the request selected; left out if the API has one only. */
             version?: string;
         };
         Refusals: {
-            /** @description the newest first; of each key, and of each API without a known key, at most the newest 100 are kept */
+            /** @description Records of the page, the newest first; of each key, and of each API without a known key, at most the newest 100 are kept. */
             Data: components["schemas"]["Refusal"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
             /**
              * Format: date-time
-             * @description their beginning: at a full minute, or a full hour in ranges of more than 3 hours
+             * @description Beginning of the minutes or hours that counts are of: a full minute, or a full hour in ranges of more than 3 hours.
              */
             counted_since: string;
             /**
              * Format: date-time
-             * @description end of the minutes or hours that counts are of
+             * @description End of the minutes or hours that counts are of.
              */
             counted_until: string;
-            /** @description of all refused and failed calls of the range, those without a record included, the most frequent reason first */
+            /** @description All refused and failed calls of the range by reason, the most frequent first; those without a record are counted, too. */
             counts: components["schemas"]["ReasonCount"][] | null;
             /**
              * Format: int64
-             * @description of records on all pages; 10000 stands for more
+             * @description Number of records on all pages; 10000 stands for more.
              */
             total: number;
         };
         Rejection: {
-            /** @description for the developer; at most 2,000 bytes */
+            /**
+             * @description Reason for the developer, at most 2,000 bytes. Default: none.
+             * @default none
+             */
             reason?: string;
         };
         ReplayReport: {
             /**
              * Format: int64
-             * @description samples that were evaluated
+             * @description Samples that were evaluated.
              */
             done: number;
-            /** @description why the run failed */
+            /** @description Reason for which the run failed; left out: it has not. */
             fault?: string;
+            /** @description Id of the run, by which GET /api/config/replay/{id} finds it. */
             id: string;
-            /** @description of a run that is done */
+            /** @description Result of a run that is done; left out before. */
             result?: components["schemas"]["Result"];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the run was asked for.
+             */
             started_at: string;
-            /** @enum {string} */
+            /**
+             * @description Whether the run goes on, is done, or has failed.
+             * @enum {string}
+             */
             state: "running" | "done" | "failed";
             /**
              * Format: int64
-             * @description samples to be evaluated
+             * @description Samples to be evaluated.
              */
             total: number;
         };
         ReplaySkipped: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the requests.
+             */
             samples: number;
+            /** @description Reason for which the requests were not compared, in English. */
             why: string;
         };
         Report: {
-            /** @description the schema was stored and goes to the gateways */
+            /**
+             * @description Whether the schema was stored and goes to the gateways.
+             * @example true
+             */
             applied: boolean;
             /**
              * Format: int64
-             * @description how many changes are
+             * @description Number of the breaking changes.
              */
             breaking: number;
-            /** @description field rules, persisted queries and trusted documents that the new schema breaks; at most 1,000 */
+            /** @description Field rules, persisted queries and trusted documents that the new schema breaks; at most 1,000. */
             broken: components["schemas"]["Break"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of all that it breaks.
+             */
             broken_total: number;
-            /** @description breaking ones first; at most 1,000 */
+            /** @description Changes of the schema, breaking ones first; at most 1,000. */
             changes: components["schemas"]["Change"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of all changes.
+             */
             changes_total: number;
-            /** @description SHA-256 of the schema that was stored */
+            /** @description SHA-256 of the schema that was stored before; empty: none was. */
             previous_hash: string;
-            /** @description SHA-256 of the upstream's schema */
+            /** @description SHA-256 of the upstream's schema. */
             schema_hash: string;
-            /** @description the schema for federation of a subgraph differs, in more than layout */
+            /**
+             * @description Whether the schema for federation of a subgraph differs, in more than layout.
+             * @example true
+             */
             sdl_changed: boolean;
-            /** @description what the schema means for the supergraphs that name the API, once they are composed anew */
+            /** @description What the schema means for the supergraphs that name the API, once they are composed anew. */
             supergraphs: components["schemas"]["ClientEffect"][];
-            /** @description how the fields were read that breaking changes are about; left out if no change breaks clients */
+            /** @description How the fields were read that breaking changes are about; left out if no change breaks clients. */
             used?: components["schemas"]["Use"];
         };
         RequestPage: {
+            /** @description Key requests of the page. */
             Data: components["schemas"]["KeyRequest"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         Result: {
             /**
              * Format: date-time
-             * @description time of the oldest
+             * @description Time of the oldest of them; left out if there is none.
              */
             from?: string;
-            /** @description that are refused now, and would pass */
+            /** @description Requests that are refused now, and would pass. */
             newly_allowed: components["schemas"]["Turned"];
-            /** @description that pass now, and would be refused */
+            /** @description Requests that pass now, and would be refused. */
             newly_refused: components["schemas"]["Turned"];
-            /** @description samples that say nothing about the change, by why */
+            /** @description Requests that say nothing about the change, by reason. */
             not_compared: components["schemas"]["ReplaySkipped"][] | null;
-            /** @description what the comparison leaves out of all samples */
+            /** @description What the comparison leaves out of all requests, in English. */
             not_part: string[] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Requests that are refused now, and would be refused as well.
+             */
             refused_by_both: number;
             /**
              * Format: int64
-             * @description of refused_by_both, those with another reason than now
+             * @description Those of refused_by_both that would be refused for another reason than now.
              */
             refused_otherwise: number;
             /**
              * Format: int64
-             * @description that passed when they were recorded and are refused now: the configuration or the key has changed, or the refusal depends on what is not recorded
+             * @description Requests that passed when they were recorded and are refused now: the configuration or the key has changed, or the refusal depends on what is not recorded.
              */
             refused_since: number;
             /**
              * Format: int64
-             * @description recorded requests that were looked at
+             * @description Recorded requests that were looked at.
              */
             samples: number;
-            /** @description in one sentence */
+            /** @description Result in one sentence of English. */
             summary: string;
             /**
              * Format: date-time
-             * @description time of the newest
+             * @description Time of the newest of them; left out if there is none.
              */
             to?: string;
         };
         Revision: {
-            /** @description all as of this revision; only for a single one */
+            /** @description All definitions as of this revision; in the answer about one revision only. */
             apis?: unknown[] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the change.
+             */
             at: string;
+            /** @description E-mail address of the user, or name of the gateway or system task, that made the change. */
             author: string;
-            /** @description all as of this revision; only for a single one */
+            /** @description All policies as of this revision; in the answer about one revision only. */
             policies?: unknown[] | null;
+            /** @description Reason that the author gave; empty: none. */
             reason: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the revision, which grows with each change of configuration.
+             */
             revision: number;
-            /** @enum {string} */
-            source: "api" | "gateway" | "seed" | "rollback";
-            /** @description what changed: kind, id, name and action of each object */
+            /**
+             * @description How the change came in: a call of a user, a gateway, the demo, a rollback or a schema that was fetched.
+             * @enum {string}
+             */
+            source: "api" | "gateway" | "seed" | "rollback" | "sync";
+            /**
+             * @description What changed: kind, id, name and action of each object.
+             * @example [
+             *       {
+             *         "kind": "api",
+             *         "id": "orders",
+             *         "name": "Orders",
+             *         "action": "updated"
+             *       }
+             *     ]
+             */
             summary: unknown;
         };
         RevisionDiff: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Earlier state: the revision that was compared with.
+             */
             from: number;
+            /** @description Objects that differ. */
             objects: components["schemas"]["AdminDifference"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Later state: the revision in the path.
+             */
             to: number;
         };
         RevisionList: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             pages: number;
+            /** @description Revisions of the page, newest first, without their objects. */
             revisions: components["schemas"]["Revision"][] | null;
         };
         Revoked: Record<string, never>;
@@ -10632,233 +11767,328 @@ export interface components {
             [key: string]: unknown;
         };
         Right: {
-            /** @description empty: all APIs of the policy */
+            /** @description Id of the API that the right is about; left out: all APIs of the policy. */
             api_id?: string;
             /**
-             * @description lost: calls that pass now may be refused
+             * @description lost: calls that pass now may be refused; gained: calls that are refused now may pass.
              * @enum {string}
              */
             direction: "lost" | "gained";
-            /** @description whose keys are meant; empty: all callers of the API */
+            /** @description Id of the policy whose keys are meant; left out: all callers of the API. */
             policy_id?: string;
+            /** @description The right in one line of English. */
             text: string;
         };
         RollbackReason: {
+            /**
+             * @description Reason for the rollback, for the history. Default: none.
+             * @default none
+             */
             reason?: string;
         };
         Rotation: {
-            /** @description how long the key stays valid beside its successor, such as 24h; 0s ends it at once */
+            /**
+             * @description How long the key stays valid beside its successor, such as 24h; 0s ends it at once.
+             * @example 24h
+             */
             grace?: string;
         };
         Route: {
-            /** @description true: each message that a caller sends over WebSocket is answered */
+            /**
+             * @description Whether each message that a caller sends over WebSocket is answered.
+             * @example true
+             */
             ack: boolean;
-            /** @description true: callers receive messages */
+            /**
+             * @description Whether callers receive messages.
+             * @example true
+             */
             gives: boolean;
-            /** @description name of the stream and number of the route */
+            /** @description Name of the stream and number of the route, which name it in calls. */
             id: string;
             /**
              * Format: int64
-             * @description of a message that callers send
+             * @description Bytes that a message of a caller may have at most.
              */
             max_message_bytes: number;
+            /**
+             * @description Methods that the route is for.
+             * @example [
+             *       "GET"
+             *     ]
+             */
             methods: string[] | null;
-            /** @description below the listen path; {name} stands for one segment */
+            /** @description Path below the listen path of the API; {name} stands for one segment. */
             path: string;
-            /** @description true: with Last-Event-ID callers receive what came after that event */
+            /**
+             * @description Whether callers that send Last-Event-ID receive what came after that event.
+             * @example true
+             */
             resume: boolean;
+            /** @description Name of the stream. */
             stream: string;
-            /** @description true: callers send messages */
+            /**
+             * @description Whether callers send messages.
+             * @example true
+             */
             takes: boolean;
-            /** @description a request for each message, an answer of server-sent events, an answer with a message in each line, or WebSocket */
+            /** @description Ways of the messages: a request for each, an answer of server-sent events, an answer with a message in each line, or WebSocket. */
             ways: ("single" | "events" | "lines" | "websocket")[] | null;
         };
         RouteList: {
+            /** @description Routes of the page. */
             Data: components["schemas"]["Route"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         Row: {
+            /** @description Id of the API. */
             api_id?: string;
-            /** @description left out for an API that is gone, and for developers */
+            /** @description Name of the API; left out for an API that is gone, and for developers. */
             api_name?: string;
             /**
              * Format: date-time
-             * @description beginning of the step
+             * @description Beginning of the step.
              */
             at?: string;
             /**
              * Format: int64
-             * @description refused, failed, or answered with a status from 400 on
+             * @description Those of hits that were refused, failed, or were answered with a status from 400 on.
              */
             errors: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the calls.
+             */
             hits: number;
-            /** @description hash of the key; empty: without a known key; other: keys that there was no room for */
+            /** @description Hash of the key; empty: without a known key; other: keys that there was no room for. */
             key?: string;
-            /** @description left out for a key that is gone or has none, and for developers */
+            /** @description Alias of the key; left out for a key that is gone or has none, and for developers. */
             key_alias?: string;
             /**
              * Format: double
-             * @description from arrival to answer
+             * @description Mean time from arrival to answer, in milliseconds.
              */
             mean_ms: number;
             /**
              * Format: double
-             * @description median, estimated from buckets; left out unless grouped by nothing but api, without filters but api
+             * @description Median time from arrival to answer, in milliseconds, estimated from buckets; left out unless grouped by nothing but api, without filters but api.
              */
             p50_ms?: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Time that 95 of 100 calls did not exceed, in milliseconds, estimated from buckets; left out as p50_ms is.
+             */
             p95_ms?: number;
-            /** Format: double */
+            /**
+             * Format: double
+             * @description Time that 99 of 100 calls did not exceed, in milliseconds, estimated from buckets; left out as p50_ms is.
+             */
             p99_ms?: number;
-            /** @description why the gateway refused or failed the calls; empty: it did not */
+            /** @description Reason for which the gateway refused or failed the calls; empty: it did not. */
             reason?: string;
             /**
              * Format: int64
-             * @description 0: nothing was answered
+             * @description HTTP status of the answers; 0: nothing was answered.
              */
             status?: number;
             /**
              * Format: double
-             * @description of that, the upstream's part
+             * @description Mean time of the upstream's part, in milliseconds.
              */
             upstream_mean_ms: number;
         };
         RunningStreams: {
-            /** @description that have answered */
+            /** @description Names of the gateways that answered. */
             gateways: string[];
-            /** @description for the parameter after of the next page; left out: there is none */
+            /** @description Value of the parameter after for the next page; left out: there is none. */
             next?: string;
-            /** @description gateways that did not answer in time: what they run is missing */
+            /** @description Names of the gateways that did not answer in time: what they run is missing. */
             silent: string[];
-            /** @description each once for every gateway that runs it, by API, name and gateway */
+            /** @description Streams of the page, one for every gateway that runs it, by API, name and gateway. */
             streams: components["schemas"]["Stream"][];
         };
         Sample: {
+            /** @description Id of the API that the request reached. */
             api_id?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the request.
+             */
             at?: string;
-            /** @description of a GraphQL request; strings whose names suggest a secret are masked */
+            /** @description Body of a GraphQL request; strings whose names suggest a secret are masked. */
             body?: string;
-            /** @description the request is GraphQL, and its body was too large or could not be read */
+            /**
+             * @description Whether the request is GraphQL, and its body was too large or could not be read.
+             * @default false
+             * @example true
+             */
             body_left_out?: boolean;
-            /** @description address of the caller */
+            /** @description IP address of the caller. */
             client?: string;
-            /** @description lines of the headers that rules look at; none that may authenticate */
+            /** @description Lines of the headers that rules look at; none that may authenticate. */
             headers?: string[] | null;
+            /** @description Host that the request named. */
             host?: string;
-            /** @description X-Request-Id of the answer */
+            /** @description X-Request-Id of the answer. */
             id?: string;
-            /** @description what logs call the key */
+            /** @description Short form of the key's hash, as logs have it. */
             key?: string;
-            /** @description identity of the key; empty without a known one */
+            /** @description Hash of the key; left out without a known key. */
             key_hash?: string;
             /**
              * Format: int64
-             * @description of the body in bytes, as announced; -1: it came in chunks
+             * @description Size of the body in bytes, as it was announced; -1: it came in chunks.
+             * @default 0
              */
             length?: number;
+            /** @description Method of the request. */
             method?: string;
-            /** @description name of the GraphQL operation */
+            /** @description Name of the GraphQL operation; left out without one. */
             operation?: string;
-            /** @description of the API */
+            /** @description Id of the organisation that the API belongs to. */
             org_id?: string;
-            /** @description of a caller who has them by a token's claims */
+            /** @description Ids of the policies of a caller who has them by a token's claims. */
             policies?: string[] | null;
-            /** @description why the gateway refused the request; empty when it did not */
+            /** @description Reason for which the gateway refused the request; left out: it did not. */
             reason?: string;
             /**
              * Format: int64
-             * @description that was answered; 0 when nothing was
+             * @description HTTP status of the answer; 0: nothing was answered.
+             * @default 0
              */
             status?: number;
+            /**
+             * @description Whether the request came over TLS.
+             * @default false
+             * @example true
+             */
             tls?: boolean;
-            /** @description path and query, as sent; values of parameters that may authenticate are masked */
+            /** @description Path and query as they were sent; values of parameters that may authenticate are masked. */
             url?: string;
-            /** @description of the API; empty when there is no choice */
+            /** @description Version of the API that the request selected; left out if the API has one only. */
             version?: string;
         };
         SampledAPI: {
+            /** @description Id of the API. */
             api_id: string;
             /**
              * Format: int64
-             * @description of their texts
+             * @description Bytes of their texts together.
              */
             bytes: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the oldest request.
+             */
             first_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the newest request.
+             */
             last_at: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of its requests that are kept.
+             */
             samples: number;
         };
         Samples: {
-            /** @description at most 500, those with the most samples first */
+            /** @description APIs whose requests were recorded, those with the most first; at most 500. */
             apis: components["schemas"]["SampledAPI"][] | null;
             /**
              * Format: int64
-             * @description of their texts
+             * @description Bytes of their texts together.
              */
             bytes: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the oldest request; left out if there is none.
+             */
             first_at?: string;
             /**
              * Format: int64
-             * @description seconds (usage.retention_samples)
+             * @description Seconds for which requests are kept (setting usage.retention_samples).
              */
             kept_for: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the newest request; left out if there is none.
+             */
             last_at?: string;
             /**
              * Format: int64
-             * @description that are kept, the newest (usage.samples_kept)
+             * @description Number of the newest requests that are kept (setting usage.samples_kept).
              */
             most: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the requests that are kept.
+             */
             samples: number;
         };
         SchemaProblems: {
+            /** @description Problems of the schema, in the order of their places. */
             problems: components["schemas"]["SchemasProblem"][] | null;
+            /**
+             * @description Whether the schema has no problems.
+             * @example true
+             */
             valid: boolean;
         };
         SchemaText: {
-            /** @description in SDL */
+            /**
+             * @description Schema in SDL.
+             * @example type Query { hello: String }
+             */
             schema?: string;
         };
         SchemasProblem: {
             /**
              * Format: int64
-             * @description from 1, in UTF-16 code units
+             * @description Column of the line, from 1, in UTF-16 code units.
              */
             column: number;
             /**
              * Format: int64
-             * @description from 1
+             * @description Line of the schema, from 1.
              */
             line: number;
+            /** @description What is wrong, in English. */
             message: string;
         };
         SearchResult: {
-            /** @description listen path of an API, state or role of others */
+            /** @description Listen path of an API, kind of a document, role of a user, or state of other objects. */
             detail: string;
+            /** @description Id of the object; of a key its hash. */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Kind of the object.
+             * @enum {string}
+             */
             kind: "api" | "policy" | "key" | "developer" | "catalogue" | "document" | "user";
+            /** @description Name of the object: the alias of a key, the e-mail address of a developer or user. */
             name: string;
         };
         SearchResults: {
+            /** @description Objects that were found, at most 5 of each kind; users for admins only. */
             results: components["schemas"]["SearchResult"][] | null;
         };
         SecretList: {
+            /** @description All secrets of the organisation, without their values. */
             secrets: components["schemas"]["ListedSecret"][] | null;
         };
         SecretUser: {
+            /** @description Id of the API. */
             api_id: string;
+            /** @description Name of the API. */
             name: string;
         };
         SecretValue: {
-            /** @description 4 to 8192 bytes; definitions refer to it by {secret:NAME} */
+            /** @description Secret of 4 to 8192 bytes, which definitions refer to by {secret:NAME}. It is encrypted at rest and never shown. */
             value?: string;
         };
         ServiceDiscovery: {
@@ -10919,7 +12149,6 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
-             * @default 0
              * @example 0
              */
             data_expires?: number;
@@ -10930,7 +12159,6 @@ export interface components {
             date_created?: string;
             /**
              * @description Older member, without effect.
-             * @default false
              * @example true
              */
             enable_detailed_recording?: boolean;
@@ -10943,7 +12171,6 @@ export interface components {
             expires?: number;
             /**
              * @description Whether requests are signed by HMAC. Not supported: must be false.
-             * @default false
              * @example false
              */
             hmac_enabled?: boolean;
@@ -10955,7 +12182,6 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
-             * @default 0
              * @example 0
              */
             id_extractor_deadline?: number;
@@ -11062,7 +12288,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
-             * @default 0
              * @example 0
              */
             post_expiry_grace_period?: number;
@@ -11141,7 +12366,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
-             * @default 0
              * @example 0
              */
             session_lifetime?: number;
@@ -11182,38 +12406,62 @@ export interface components {
             [key: string]: unknown;
         };
         SessionList: {
+            /** @description Open sessions of the user, newest first. */
             sessions: components["schemas"]["SessionRow"][] | null;
         };
         SessionRow: {
+            /** @description IP address of the sign-in. */
             address: string;
-            /** @description User-Agent of the browser */
+            /** @description User-Agent of the browser. */
             agent: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the sign-in.
+             */
             created_at: string;
-            /** @description it is the session of this call */
+            /**
+             * @description Whether it is the session of this call.
+             * @example true
+             */
             current: boolean;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the session ends.
+             */
             expires_at: string;
+            /** @description Id of the session, which ends it in DELETE /api/session/{id}; it is no credential. */
             id: string;
             /**
              * Format: date-time
-             * @description to the minute
+             * @description Time of the last call, to the minute.
              */
             last_used_at: string;
             /**
-             * @description what it began with
+             * @description What the session began with.
              * @enum {string}
              */
             proof: "password" | "access_key" | "link";
         };
         SessionUser: {
+            /** @description E-mail address of the user. */
             email_address: string;
+            /** @description First name; empty: not known. */
             first_name: string;
+            /**
+             * @description Whether the user has chosen a password.
+             * @example true
+             */
             has_password: boolean;
+            /** @description Id of the user. */
             id: string;
+            /** @description Last name; empty: not known. */
             last_name: string;
+            /** @description Id of the organisation that the user belongs to. */
             org_id: string;
-            /** @enum {string} */
+            /**
+             * @description What the user may do.
+             * @enum {string}
+             */
             role: "viewer" | "approver" | "editor" | "admin";
         };
         Set: {
@@ -11231,13 +12479,18 @@ export interface components {
             [key: string]: unknown;
         };
         Setting: {
+            /**
+             * @description Name of the setting.
+             * @example admin.listen
+             */
             key: string;
-            /** @description file and line, env NAME, flag --name, or default */
+            /** @description Where the value comes from: file and line, env NAME, flag --name, or default. */
             origin: string;
-            /** @description *** for a secret that is set */
+            /** @description Value in force, as text; *** for a secret that is set. */
             value: string;
         };
         SettingList: {
+            /** @description Settings of the admin's process, in the order of the reference. */
             settings: components["schemas"]["Setting"][] | null;
         };
         Settings: {
@@ -11264,39 +12517,33 @@ export interface components {
             jwt_default_policies?: string[] | null;
             /**
              * @description Whether exp is not checked.
-             * @default false
              * @example true
              */
             jwt_disable_expires_at_validation?: boolean;
             /**
              * @description Whether iat is not checked.
-             * @default false
              * @example true
              */
             jwt_disable_issued_at_validation?: boolean;
             /**
              * @description Whether nbf is not checked.
-             * @default false
              * @example true
              */
             jwt_disable_not_before_validation?: boolean;
             /**
              * Format: int64
              * @description Seconds that a token is accepted after exp, at most 86400.
-             * @default 0
              * @example 30
              */
             jwt_expires_at_validation_skew?: number;
             /**
              * @description Claim that names the client. Default: sub.
-             * @default sub
              * @example sub
              */
             jwt_identity_base_field?: string;
             /**
              * Format: int64
              * @description Seconds that iat may be in the future, at most 86400.
-             * @default 0
              * @example 30
              */
             jwt_issued_at_validation_skew?: number;
@@ -11313,7 +12560,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds that a token is accepted before nbf, at most 86400.
-             * @default 0
              * @example 30
              */
             jwt_not_before_validation_skew?: number;
@@ -11324,13 +12570,11 @@ export interface components {
             jwt_policy_field_name?: string;
             /**
              * @description Whether a token without exp is refused.
-             * @default false
              * @example true
              */
             jwt_require_expires_at?: boolean;
             /**
              * @description Claim with scopes, as a list or separated by spaces. Default: scope.
-             * @default scope
              * @example scope
              */
             jwt_scope_claim_name?: string;
@@ -11350,7 +12594,6 @@ export interface components {
             jwt_signing_method?: string;
             /**
              * @description Whether jwt_identity_base_field names the key in place of the token's key id; without effect with jwt_source or jwt_jwks_uris.
-             * @default false
              * @example true
              */
             jwt_skip_kid?: boolean;
@@ -11361,49 +12604,65 @@ export interface components {
             jwt_source?: string;
         };
         Shown: {
-            /** @description the user's; shown this once */
+            /** @description Password of a user, shown this once; empty: the credential is a key. */
             Password: string;
-            /** @description the key, or the user's name; shown this once */
+            /** @description The key, or the name of a user, shown this once. */
             RawKey: string;
-            /** @description names the key in later calls */
+            /** @description Id of the key, which names it in later calls. */
             key_id: string;
         };
         ShownMenu: {
+            /** @description Items in their order, without those that lead to no page. */
             items: components["schemas"]["ContentItem"][];
         };
         ShownPage: {
-            /** @description sanitised */
+            /** @description Text of the page as sanitised HTML. */
             html: string;
+            /** @description Last part of the page's path /portal/pages/{path}. */
             path: string;
+            /** @description Heading of the page. */
             title: string;
         };
         SignUp: {
+            /**
+             * @description E-mail address of the developer.
+             * @example ada@example.com
+             */
             email?: string;
-            /** @description those that the configuration's signup_fields name, all of them */
+            /**
+             * @description Values of the fields that the configuration's signup_fields name, all of them.
+             * @example {
+             *       "company": "Example Ltd"
+             *     }
+             */
             fields?: {
                 [key: string]: string;
             };
-            /** @description default: the first organisation */
+            /** @description Id of the organisation whose portal it is. Default: the first organisation. */
             org_id?: string;
-            /** @description 6…1024 bytes */
+            /** @description Password of the developer, 6 to 1024 bytes. */
             password?: string;
         };
         SignUpVerification: {
-            /** @description that was chosen at sign-up: the letter alone proves no more than whose the mailbox is */
+            /** @description Password that was chosen at sign-up: the letter alone proves no more than whose the mailbox is. */
             password?: string;
-            /** @description of the letter */
+            /** @description Token of the letter. */
             token?: string;
         };
         SigninSession: {
-            /** @description sent as X-CSRF-Token with calls that change something */
+            /** @description Token to be sent as X-CSRF-Token with calls that change something. */
             csrf_token: string;
             /**
              * Format: date-time
-             * @description when it ends, whatever happens; it also ends after an hour without a call
+             * @description Time at which the session ends, whatever happens; it also ends after an hour without a call.
              */
             expires_at: string;
-            /** @description to change the password, the one in force must be shown */
+            /**
+             * @description Whether the password in force must be shown to change it.
+             * @example true
+             */
             needs_password: boolean;
+            /** @description User whose session it is. */
             user: components["schemas"]["SessionUser"];
         };
         SizeEntry: {
@@ -11440,119 +12699,188 @@ export interface components {
             [key: string]: unknown;
         };
         Skipped: {
+            /**
+             * @description Id of the API, where it is known.
+             * @example orders
+             */
             api_id?: string;
+            /**
+             * @description Host of the API, likewise.
+             * @example api.example.com
+             */
             domain?: string;
+            /**
+             * @description Whether a GraphQL API has no schema: its requests are answered as those of one with a broken schema.
+             * @example true
+             */
             lacks_schema?: boolean;
+            /**
+             * @description Listen path of the API, where it is known and requests would come that way: no other API may answer them.
+             * @example /orders/
+             */
             listen_path?: string;
+            /**
+             * @description Id of the organisation, where it is known.
+             * @example acme
+             */
             org_id?: string;
+            /**
+             * @description Reason for which the object could not be read.
+             * @example proxy.listen_path: must begin with a slash
+             */
             reason: string;
+            /**
+             * @description File or row of the object.
+             * @example orders.json
+             */
             source: string;
         };
         Status: {
+            /** @description Id of the API. */
             api_id: string;
             /**
              * Format: date-time
-             * @description last try to fetch the schema
+             * @description Time of the last attempt to fetch the schema; left out: there was none.
              */
             checked_at?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time since which attempts have failed; left out: the last one did not.
+             */
             failing_since?: string;
             /**
              * Format: date-time
-             * @description last try that worked
+             * @description Time of the last attempt that succeeded; left out: none did.
              */
             fetched_at?: string;
             /**
              * Format: int64
-             * @description seconds between fetches; 0: on demand only
+             * @description Seconds between two fetches; 0: on demand only.
              */
             interval: number;
-            /** @description when the schema was last taken from the upstream */
+            /** @description Time at which the schema was last taken from the upstream (RFC 3339); left out: never. */
             last_schema_update?: string;
-            /** @description why the last try did not work, empty when it did */
+            /** @description Reason for which the last attempt failed; empty: it did not. */
             last_sync_error: string;
             /**
              * Format: date-time
-             * @description when the schema is fetched next
+             * @description Time of the next fetch; left out: none is planned.
              */
             next_at?: string;
-            /** @description SHA-256 of the stored schema */
+            /** @description SHA-256 of the stored schema. */
             schema_hash: string;
         };
         StoreObjectChange: {
-            action: string;
+            /**
+             * @description What became of the object.
+             * @enum {string}
+             */
+            action: "created" | "updated" | "deleted";
+            /** @description Id of the object. */
             id: string;
-            kind: string;
+            /**
+             * @description Kind of the object.
+             * @enum {string}
+             */
+            kind: "api" | "policy";
+            /** @description Name of the object. */
             name: string;
         };
         Stream: {
+            /** @description Id of the API that has the stream. */
             api_id: string;
-            /** @description that runs the stream; empty: it has no name */
+            /** @description Name of the gateway that runs the stream; empty: it has no name. */
             gateway: string;
             /**
              * Format: int64
-             * @description messages that are not settled
+             * @description Messages that are not settled.
              */
             in_flight: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Size of the messages that are not settled, in bytes.
+             */
             in_flight_bytes: number;
-            /** @description without secrets and payload; empty: there was none */
+            /** @description Last error, without secrets and payload; empty: there was none. */
             last_error: string;
             /**
              * Format: date-time
-             * @description null: there was none
+             * @description Time of the last error; null: there was none.
              */
             last_error_at: string | null;
             /**
              * Format: int64
-             * @description that inputs took, since the stream was started
+             * @description Messages that the inputs took since the stream was started.
              */
             messages_in: number;
             /**
              * Format: int64
-             * @description that outputs gave
+             * @description Messages that the outputs sent since the stream was started.
              */
             messages_out: number;
-            /** @description connectors and processors; in the status of an API only */
+            /** @description Connectors and processors of the stream; in the status of an API only. */
             nodes?: components["schemas"]["Node"][] | null;
             /**
              * Format: double
-             * @description age of the oldest message that is not settled; 0: there is none
+             * @description Age of the oldest message that is not settled, in seconds; 0: there is none.
              */
             oldest_unsettled_seconds: number;
+            /** @description Id of the organisation that the API belongs to. */
             org_id: string;
             /**
-             * @description waiting: there is no demand; reconnecting: a connection is lost and mends by itself; failing: it does not mend without a change
+             * @description Phase of the stream. waiting: there is no demand; reconnecting: a connection is lost and mends by itself; failing: it does not mend without a change.
              * @enum {string}
              */
             phase: "starting" | "running" | "waiting" | "reconnecting" | "failing" | "draining" | "stopped";
             /**
              * Format: date-time
-             * @description when it came into this phase
+             * @description Time at which it entered the phase.
              */
             since: string;
+            /** @description Name of the stream, unique in its API. */
             stream: string;
         };
         StreamDocument: {
-            /** @description securitySchemes has the schemes that the API's authentication names */
+            /** @description Components for readers; securitySchemes has the schemes that the API's authentication names. */
             components?: {
                 [key: string]: unknown;
             };
-            /** @description title and version are required */
+            /**
+             * @description Title and version of the API, both required.
+             * @example {
+             *       "title": "Orders",
+             *       "version": "1.0.0"
+             *     }
+             */
             info?: {
                 [key: string]: unknown;
             };
-            /** @description version of the specification: 3.0.x or 3.1.x */
+            /**
+             * @description Version of the specification: 3.0.x or 3.1.x.
+             * @example 3.0.3
+             */
             openapi?: string;
-            /** @description kept for readers; the streams say what is served */
+            /**
+             * @description Paths for readers; what is served is in x-svc-streaming.
+             * @example {}
+             */
             paths?: {
                 [key: string]: unknown;
             };
-            /** @description info, server, upstream and middleware: what the API is called, where it is served, and who may call it. Without authentication callers need a key; enabled: false is keyless */
+            /**
+             * @description Info, server, upstream and middleware: what the API is called, where it is served, and who may call it. Without authentication callers need a key; enabled: false is keyless.
+             * @example {
+             *       "server": {
+             *         "listenPath": {
+             *           "value": "/orders/"
+             *         }
+             *       }
+             *     }
+             */
             "x-svc-api-gateway"?: {
                 [key: string]: unknown;
             };
-            /** @description streams: a stream by its name */
+            /** @description Streams of the API by name, under streams. */
             "x-svc-streaming"?: {
                 [key: string]: unknown;
             };
@@ -11560,102 +12888,138 @@ export interface components {
             [key: string]: unknown;
         };
         StreamEvent: {
+            /** @description Id of the API whose stream sends the message. */
             api_id?: string;
+            /**
+             * @description The message: JSON as it is, other text as a string.
+             * @example {
+             *       "order": 7
+             *     }
+             */
             data?: unknown;
-            /** @description base64 where data is the text of bytes that are neither JSON nor text */
+            /** @description base64 where data is the text of bytes that are neither JSON nor text; left out otherwise. */
             data_encoding?: string;
-            /** @description name of the stream */
+            /** @description Name of the stream. */
             stream?: string;
-            /** @description when the gateway took the message in */
+            /** @description Time at which the gateway took the message in (RFC 3339). */
             timestamp?: string;
-            /** @description event_type of the output */
+            /** @description Type of the event: event_type of the output. */
             type?: string;
         };
         StreamGateway: {
+            /** @description Name of the gateway. */
             gateway: string;
-            /** @enum {string} */
+            /**
+             * @description Phase of the stream on the gateway.
+             * @enum {string}
+             */
             phase: "starting" | "running" | "waiting" | "reconnecting" | "failing" | "draining" | "stopped";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which it entered the phase.
+             */
             since: string;
         };
         StreamList: {
-            /** @description that have answered */
+            /** @description Names of the gateways that answered. */
             gateways: string[];
-            /** @description for the parameter after of the next page; left out: there is none */
+            /** @description Value of the parameter after for the next page; left out: there is none. */
             next?: string;
-            /** @description gateways that did not answer in time: what they run is missing */
+            /** @description Names of the gateways that did not answer in time: what they run is missing. */
             silent: string[];
+            /** @description Streams of the page, by API and name. */
             streams: components["schemas"]["StreamRow"][];
         };
         StreamRow: {
+            /** @description Id of the API that has the stream. */
             api_id: string;
-            /** @description cut after 128 bytes; empty: the API is deleted, and gateways have not stopped it yet */
+            /** @description Name of the API, cut after 128 bytes; empty: the API is deleted, and gateways have not stopped it yet. */
             api_name: string;
-            /** @description that run it */
+            /** @description Gateways that run the stream. */
             gateways: components["schemas"]["StreamGateway"][];
             /**
              * Format: int64
-             * @description messages that are not settled
+             * @description Messages that are not settled.
              */
             in_flight: number;
-            /** @description the last one of all gateways; empty: there was none */
+            /** @description Last error on any gateway; empty: there was none. */
             last_error: string;
             /**
              * Format: date-time
-             * @description null: there was none
+             * @description Time of the last error; null: there was none.
              */
             last_error_at: string | null;
             /**
              * Format: int64
-             * @description that inputs took, since each gateway started the stream
+             * @description Messages that the inputs took since each gateway started the stream.
              */
             messages_in: number;
             /**
              * Format: int64
-             * @description that outputs gave
+             * @description Messages that the outputs sent since each gateway started the stream.
              */
             messages_out: number;
             /**
-             * @description that needs most attention, of all gateways
+             * @description Phase of the stream on that gateway of all where it needs most attention.
              * @enum {string}
              */
             phase: "starting" | "running" | "waiting" | "reconnecting" | "failing" | "draining" | "stopped";
+            /** @description Name of the stream, unique in its API. */
             stream: string;
         };
         StreamTrial: {
-            /** @description of the message: a string stands for its text, everything else for its JSON */
+            /**
+             * @description Body of the message: a string stands for its text, everything else for its JSON; at most 1 MiB.
+             * @example {
+             *       "order": 7
+             *     }
+             */
             body?: unknown;
-            /** @description whether http processors call their servers; default: they are skipped, and the message goes on as it was */
+            /**
+             * @description Whether http processors call their servers; otherwise they are skipped, and the message goes on as it was.
+             * @default false
+             * @example true
+             */
             calls?: boolean;
+            /** @description Metadata of the message, at most 64 values. Default: none. */
             metadata?: {
                 [key: string]: string;
             };
-            /** @description name of the stream */
+            /** @description Name of the stream. */
             stream?: string;
-            /** @description tried in place of the API's own; masked secrets stand for those that are stored */
+            /** @description Streams to be tried in place of the API's own; masked secrets stand for those that are stored. Default: the API's own. */
             "x-svc-streaming"?: unknown;
         };
         StrengthenedKey: {
-            /** @description false: it was replaced before */
+            /**
+             * @description Whether the hash was replaced by this call; false: it was replaced before.
+             * @example true
+             */
             changed: boolean;
         };
         Strengthening: {
+            /** @description Legacy hash under which the key is stored. */
             key_hash?: string;
-            /** @description one or two */
+            /** @description SHA-256 of the key in hexadecimal, in lower case; one or two, as a key may be hashed alone or behind its organisation. */
             sha256?: string[] | null;
         };
         Subgraph: {
-            /** @description API that is the subgraph */
+            /** @description Id of the API that is the subgraph. Default: none, and sdl is required. */
             api_id?: string;
-            /** @description unique among the subgraphs */
+            /** @description Name of the subgraph, unique among the subgraphs. */
             name?: string;
-            /** @description schema with the directives of federation; that of the API by default */
+            /** @description Schema with the directives of federation. Default: that of the API. */
             sdl?: string;
         };
         SyncAnswer: {
+            /** @description What was done, in English. */
             Message: string;
+            /** @description Result of fetching the schema. */
             Meta: components["schemas"]["Report"];
-            /** @enum {string} */
+            /**
+             * @description Always OK; failed calls are answered with an Envelope.
+             * @enum {string}
+             */
             Status: "OK";
         };
         Target: string | ({
@@ -11734,135 +13098,191 @@ export interface components {
             [key: string]: unknown;
         };
         Tried: {
-            /** @description whether there was more than is shown */
+            /**
+             * @description Whether there was more than is shown.
+             * @example true
+             */
             cut: boolean;
-            /** @description messages that dead_letter processors would send to the dead letter */
+            /** @description Messages that dead_letter processors would send to the dead letter. */
             dead_letters: components["schemas"]["TriedMessage"][];
-            /** @description with which the message is refused; empty: it is not */
+            /** @description Error with which the message is refused; empty: it is not. */
             error: string;
-            /** @description messages that would go to the outputs */
+            /** @description Messages that would go to the outputs. */
             outputs: components["schemas"]["TriedMessage"][];
-            /** @description the answer for a waiting sender, by sync_response; left out: there is none */
+            /** @description Answer for a waiting sender, by sync_response; left out: there is none. */
             reply?: components["schemas"]["TriedMessage"];
-            /** @description in the order in which they ran, at most 500 */
+            /** @description Processors in the order in which they ran, at most 500. */
             steps: components["schemas"]["TriedStep"][];
         };
         TriedFact: {
-            /** @description the policy or key that has the rule */
+            /** @description Policy or key that has the rule. */
             from?: string;
+            /** @description Field or limit that was checked, as policies and keys call it. */
             rule: string;
-            /** @description the value of the call */
+            /** @description Value that the call has. */
             seen?: string;
+            /** @description Value that the rule is set to. */
             value: string;
         };
         TriedMessage: {
-            /** @description if it is text, at most 64 KiB */
+            /** @description Body of the message if it is text, at most 64 KiB; of a step, as it is after that. */
             body: string;
-            /** @description if it is not text */
+            /** @description Body of the message in base64 if it is not text. */
             body_base64?: string;
-            /** @description whether the body is longer */
+            /**
+             * @description Whether the body is longer.
+             * @example true
+             */
             cut: boolean;
+            /** @description Metadata of the message. */
             metadata: {
                 [key: string]: string;
             };
-            /** @description of a dead letter */
+            /** @description Reason of a dead letter; left out for others. */
             reason?: string;
         };
         TriedOutcome: {
+            /**
+             * @description Whether no stage refused the call.
+             * @example true
+             */
             allowed: boolean;
-            /** @description of a refusal */
+            /**
+             * @description Reason of the refusal.
+             * @example rate_limit
+             */
             reason?: string;
-            /** @description that refused */
+            /** @description Name of the stage that refused. */
             stage?: string;
         };
         TriedReport: {
+            /** @description Whether the call was allowed and, if not, why. */
             outcome: components["schemas"]["TriedOutcome"];
-            /** @description the stages of the gateway, up to the one that refused */
+            /** @description Stages of the gateway, up to the one that refused. */
             steps: components["schemas"]["AdminTriedStep"][] | null;
         };
         TriedStep: {
-            /** @description if it is text, at most 64 KiB */
+            /** @description Body of the message if it is text, at most 64 KiB; of a step, as it is after that. */
             body: string;
-            /** @description if it is not text */
+            /** @description Body of the message in base64 if it is not text. */
             body_base64?: string;
-            /** @description whether the body is longer */
+            /**
+             * @description Whether the body is longer.
+             * @example true
+             */
             cut: boolean;
             /**
              * Format: int64
-             * @description how deep it is in branches and cases; 0: in none
+             * @description Number of branches and cases that it is inside of; 0: in none.
              */
             depth: number;
-            /** @description with which it refused the message; empty: it did not */
+            /** @description Error with which it refused the message; empty: it did not. */
             error: string;
-            /** @description whether the message ended here */
+            /**
+             * @description Whether the message ended here.
+             * @example true
+             */
             filtered: boolean;
-            /** @description name of the processor */
+            /** @description Name of the processor. */
             kind: string;
+            /** @description Label that the configuration gives the processor; empty: none. */
             label: string;
+            /** @description Metadata of the message. */
             metadata: {
                 [key: string]: string;
             };
-            /** @description in the stream object, such as pipeline.processors[0] */
+            /** @description Path in the stream object, such as pipeline.processors[0]. */
             path: string;
-            /** @description of a dead letter */
+            /** @description Reason of a dead letter; left out for others. */
             reason?: string;
             /**
              * Format: double
-             * @description that it took
+             * @description Time that it took, in seconds.
              */
             seconds: number;
-            /** @description whether it did not run: it is an http processor, and calls were not asked for */
+            /**
+             * @description Whether it did not run: it is an http processor, and calls were not asked for.
+             * @example true
+             */
             skipped: boolean;
         };
         TryAnswer: {
-            /** @description if it is text, at most 1 MiB */
+            /** @description Body of the answer if it is text, at most 1 MiB. */
             body: string;
-            /** @description if it is not text */
+            /** @description Body of the answer in base64 if it is not text. */
             body_base64?: string;
-            /** @description whether the body was longer, or did not end in time */
+            /**
+             * @description Whether the body was longer, or did not end in time.
+             * @example true
+             */
             cut: boolean;
+            /** @description What the stages of the gateway decided, without anything about other keys, upstreams and the configuration. */
             explanation: components["schemas"]["TriedReport"];
+            /** @description Header lines of the answer, in their order. */
             headers: components["schemas"]["PlayedHeader"][] | null;
-            /** @description X-Request-Id of the answer */
+            /** @description X-Request-Id of the answer. */
             request_id: string;
-            /** @description whether the request reached the API; if not, explanation says why */
+            /**
+             * @description Whether the request reached the API; if not, explanation says why.
+             * @example true
+             */
             sent: boolean;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description HTTP status of the answer.
+             */
             status: number;
             /**
              * Format: double
-             * @description in the gateway and behind it together
+             * @description Milliseconds that the call took, in the gateway and behind it.
              */
             took_ms: number;
         };
         TryBody: {
-            /** @description at most 1 MiB */
+            /** @description Body of the call as text, at most 1 MiB. */
             body?: string;
+            /**
+             * @description Header fields of the call.
+             * @example {
+             *       "Content-Type": "application/json"
+             *     }
+             */
             headers?: {
                 [key: string]: string;
             };
-            /** @description id of one's own key that calls; left out for an API that asks for none */
+            /** @description Id of the developer's own key that calls; left out for an API that asks for none. */
             key_id?: string;
-            /** @description default POST for a call with a body, else GET */
+            /** @description Method of the call. Default: POST with a body, else GET. */
             method?: string;
-            /** @description below the listen path, with the query; default / */
+            /**
+             * @description Path below the listen path of the API, with the query. Default: /.
+             * @default /
+             * @example /orders?limit=1
+             */
             path?: string;
-            /** @description for a subscription: the answer is a text/event-stream of open (this answer without a body), next (a result), and at the end error, complete or closed (with a reason), unless the call is refused */
+            /**
+             * @description Whether the call is a subscription: the answer is a text/event-stream of open (this answer without a body), next (a result), and at the end error, complete or closed (with a reason), unless the call is refused.
+             * @default false
+             * @example true
+             */
             stream?: boolean;
         };
         Turned: {
             /**
              * Format: int64
-             * @description number of the keys, also of those that are not listed
+             * @description Number of all keys that made them, also of those that are not listed.
              */
             all_keys: number;
-            /** @description at most 50, the most frequent first */
+            /** @description APIs that they reach, the most frequent first; at most 50. */
             apis: components["schemas"]["ByAPI"][] | null;
-            /** @description whose samples they are; at most 50, the most frequent first */
+            /** @description Keys that made them, the most frequent first; at most 50. */
             keys: components["schemas"]["ByKey"][] | null;
-            /** @description what refuses them; at most 50, the most frequent first */
+            /** @description Rules that refuse them, the most frequent first; at most 50. */
             rules: components["schemas"]["ByRule"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the requests.
+             */
             samples: number;
         };
         TypeFields: {
@@ -11882,8 +13302,12 @@ export interface components {
             [key: string]: unknown;
         };
         Types: {
+            /** @description Types of events, at most one page. */
             Data: components["schemas"]["EventType"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
         };
         UptimeCheck: string | ({
@@ -11994,197 +13418,286 @@ export interface components {
             [key: string]: unknown;
         };
         UsageBatch: {
-            /** @description changes with each start of the gateway */
+            /** @description Text that is another one after each start of the gateway. */
             boot?: string;
-            /** @description its name */
+            /** @description Name of the gateway. */
             gateway?: string;
+            /** @description Times of the calls, by API and minute. */
             latencies?: components["schemas"]["Latency"][] | null;
-            /** @description the newest of each key, in no order */
+            /** @description Records of refused requests, the newest of each key, in no order. */
             refusals?: components["schemas"]["UsageRefusal"][] | null;
+            /** @description Calls that were counted. */
             rows?: components["schemas"]["UsageRow"][] | null;
-            /** @description requests that were recorded, if that is turned on, the oldest first */
+            /** @description Requests that were recorded, if that is turned on, the oldest first. */
             samples?: components["schemas"]["Sample"][] | null;
             /**
              * Format: int64
-             * @description of the batch, from 1 at each start; a batch is handed over again under the same one
+             * @description Number of the batch, from 1 at each start; a batch is handed over again under the same one.
+             * @default 0
              */
             sequence?: number;
         };
         UsageRefusal: {
+            /** @description Id of the API that the request reached; empty: none. */
             api_id?: string;
+            /** @description Name of that API. */
             api_name?: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the request.
+             */
             at?: string;
-            /** @description why that call failed */
+            /** @description Reason for which that call failed. */
             cause?: string;
-            /** @description address of the caller */
+            /** @description IP address of the caller. */
             client?: string;
-            /** @description the GraphQL answer, or its beginning */
+            /** @description GraphQL answer, or its beginning. */
             errors?: string;
-            /** @description X-Request-Id of the answer */
+            /** @description X-Request-Id of the answer. */
             id?: string;
-            /** @description what logs call the key */
+            /** @description Short form of the key's hash, as logs have it. */
             key?: string;
-            /** @description identity of the key; empty without a known one */
+            /** @description Hash of the key; left out without a known key. */
             key_hash?: string;
-            /** @description their state at that time */
+            /** @description Limits of the caller as they were at that time. */
             limits?: components["schemas"]["Counted"][] | null;
+            /** @description Message that the client got. */
             message?: string;
+            /** @description Method of the request. */
             method?: string;
-            /** @description of the API */
+            /** @description Id of the organisation that the API belongs to. */
             org_id?: string;
-            /** @description as it was sent, without the query */
+            /** @description Path of the request as it was sent, without the query. */
             path?: string;
+            /** @description Id of the policy that decided; left out if none did. */
             policy?: string;
+            /** @description Reason of the refusal, as metrics and logs have it. */
             reason?: string;
-            /** @description of the configuration that was in force */
+            /** @description Revision of the configuration that was in force. */
             revision?: string;
-            /** @description that refused the request */
+            /** @description Name of the stage that refused the request. */
             stage?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description HTTP status of the answer.
+             * @default 0
+             */
             status?: number;
-            /** @description address of the target that was called without success */
+            /** @description Address of the target that was called without success. */
             upstream?: string;
-            /** @description of the API; empty when there is no choice */
+            /** @description Version of the API that the request selected; left out if the API has one only. */
             version?: string;
         };
         UsageReport: {
+            /** @description Rows of the page. */
             Data: components["schemas"]["Row"][] | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             Pages: number;
             /**
              * Format: date-time
-             * @description beginning of the range, at a full minute or hour
+             * @description Beginning of the range, at a full minute or hour.
              */
             from: string;
-            step: string;
+            /**
+             * @description Length of time that a row is of: minute, hour, day or none.
+             * @enum {string}
+             */
+            step: "minute" | "hour" | "day" | "none";
             /**
              * Format: date-time
-             * @description its end, which is not part of it; the end of the last hour that is summed up where keys are ranked and too much has come since
+             * @description End of the range, which is not part of it; the end of the last hour that is summed up where keys are ranked and too much has come since.
              */
             to: string;
-            /** @description of all pages */
+            /** @description Sums and means of all pages. */
             totals: components["schemas"]["Numbers"];
         };
         UsageRow: {
+            /** @description Id of the API; empty: calls that reached none. */
             api?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of the calls.
+             * @default 0
+             */
             hits?: number;
-            /** @description identity of the key; empty for calls without a known one */
+            /** @description Hash of the key; empty for calls without a known one. */
             key?: string;
             /**
              * Format: int64
-             * @description its beginning, in unix seconds
+             * @description Unix seconds of the beginning of the minute.
+             * @default 0
              */
             minute?: number;
-            /** @description of the API */
+            /** @description Id of the organisation that the API belongs to. */
             org?: string;
-            /** @description why the gateway refused or failed the calls; empty when it did not */
+            /** @description Reason for which the gateway refused or failed the calls; empty: it did not. */
             reason?: string;
             /**
              * Format: int64
-             * @description that was answered; 0 when nothing was
+             * @description HTTP status of the answers; 0: nothing was answered.
+             * @default 0
              */
             status?: number;
             /**
              * Format: int64
-             * @description microseconds from the arrivals to the answers, summed up
+             * @description Microseconds from the arrivals to the answers, summed up.
+             * @default 0
              */
             total_us?: number;
             /**
              * Format: int64
-             * @description of them, those of the upstream
+             * @description Microseconds of total_us that were the upstream's.
+             * @default 0
              */
             upstream_us?: number;
         };
         Use: {
-            /** @description that were read, by type and name */
+            /** @description Fields that were read, by type and name. */
             fields: components["schemas"]["FieldUse"][];
-            /** @description that have answered */
+            /** @description Names of the gateways that answered. */
             gateways: string[];
-            /** @description more fields of the API were read than gateways report at once; GET /api/apis/{id}/usage/fields tells them by type */
+            /**
+             * @description Whether more fields of the API were read than gateways report at once; GET /api/apis/{id}/usage/fields lists them by type.
+             * @example true
+             */
             more: boolean;
-            /** @description gateways that did not answer in time: their counts are missing */
+            /** @description Names of the gateways that did not answer in time: their counts are missing. */
             silent: string[];
             /**
              * Format: date-time
-             * @description when the first of the gateways began to count; null: none has counted anything
+             * @description Time at which the first of the gateways began to count; null: none has counted anything.
              */
             since: string | null;
-            /** @description why the gateways were not asked */
+            /** @description Reason for which the gateways were not asked; left out: they were. */
             unknown?: string;
         };
         UsedBy: {
+            /** @description Id of the object. */
             id: string;
+            /** @description Name of the object. */
             name: string;
-            /** @description of entries: whether developers see it */
+            /**
+             * @description Whether developers see a catalogue entry; left out for others.
+             * @example true
+             */
             shown?: boolean;
-            /** @description of policies */
+            /** @description State of a policy: active, draft or deny; left out for others. */
             state?: string;
         };
         User: {
-            /** @description default true */
+            /**
+             * @description Whether the user may sign in and call. Default: true.
+             * @default true
+             * @example false
+             */
             active?: boolean;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the user was created; filled in.
+             */
             created_at?: string;
+            /**
+             * @description E-mail address of the user, which no other user of the installation has. It is the name to sign in with.
+             * @example ada@example.com
+             */
             email_address?: string;
+            /** @description First name for people, at most 512 bytes. */
             first_name?: string;
+            /** @description Id of the user; filled in. */
             id?: string;
             /**
-             * @description only when a user is created. link: the answer has a link that signs the user in once, within 72 hours; letter: the user gets a letter with it
+             * @description How a new user gets in; only when a user is created. link: the answer has a link that signs the user in once, within 72 hours; letter: the user gets a letter with it. Default: only by the access key.
              * @enum {string}
              */
             invite?: "link" | "letter";
+            /** @description Last name for people, at most 512 bytes. */
             last_name?: string;
+            /** @description Id of the organisation that the user belongs to; filled in. */
             org_id?: string;
-            /** @enum {string} */
+            /**
+             * @description What the user may do, from viewer to admin; gateway is for the calls of gateways. Default: viewer, when a user is created.
+             * @enum {string}
+             */
             role?: "viewer" | "approver" | "editor" | "admin" | "gateway";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the last change; filled in.
+             */
             updated_at?: string;
-            /** @description follows from role; ignored in a request */
+            /** @description Permissions that follow from role, for clients of other gateways; ignored in a request. */
             user_permissions?: {
                 [key: string]: string;
             };
         };
         UserList: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of pages.
+             */
             pages: number;
+            /** @description Users of the page. */
             users: components["schemas"]["User"][] | null;
         };
         UserRow: {
+            /**
+             * @description Whether the user may sign in and call.
+             * @example true
+             */
             active: boolean;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time at which the user was created.
+             */
             created_at: string;
+            /** @description E-mail address of the user, by which they sign in. */
             email_address: string;
-            /** @description cut after 128 bytes */
+            /** @description First name, cut after 128 bytes. */
             first_name: string;
+            /**
+             * @description Whether the user has chosen a password.
+             * @example true
+             */
             has_password: boolean;
+            /** @description Id of the user. */
             id: string;
-            /** @description cut after 128 bytes */
+            /** @description Last name, cut after 128 bytes. */
             last_name: string;
-            /** @enum {string} */
+            /**
+             * @description What the user may do, from viewer to admin; gateway is for the calls of gateways.
+             * @enum {string}
+             */
             role: "viewer" | "approver" | "editor" | "admin" | "gateway";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the last change.
+             */
             updated_at: string;
             /**
              * Format: int64
-             * @description for If-Match
+             * @description Version of the object, for If-Match; it grows with each change.
              */
             version: number;
         };
         UserRows: {
             /**
              * Format: int64
-             * @description of total; later ones can be asked for as well
+             * @description Number of pages of total; later pages can be asked for as well.
              */
             pages: number;
+            /** @description Users of the page. */
             rows: components["schemas"]["UserRow"][];
             /**
              * Format: int64
-             * @description on all pages, at most 10000
+             * @description Number of objects on all pages, at most 10000.
              */
             total: number;
-            /** @description there are more than total */
+            /**
+             * @description Whether there are more objects.
+             * @example true
+             */
             total_capped: boolean;
         };
         Version: {
@@ -12367,57 +13880,84 @@ export interface components {
             [key: string]: unknown;
         };
         View: {
-            /** @description of a user, the name */
+            /** @description Alias of the key; of a user the name. */
             alias: string;
-            /** @description what the key may call, and how often */
+            /** @description What the key may call, and how often. */
             apis: components["schemas"]["Allowance"][] | null;
-            /** @enum {string} */
+            /**
+             * @description Kind of the credential: a key, the name and password of a user, or tokens of an OAuth client.
+             * @enum {string}
+             */
             auth_type: "authToken" | "basic" | "oauth";
+            /** @description Time at which it was made (RFC 3339). */
             date_created: string;
-            /** @description empty: never */
+            /** @description Time at which it expires (RFC 3339); empty: never. */
             expires: string;
-            /** @description when the key before the newest ends; empty: there is none */
+            /** @description Time at which the key before the newest ends (RFC 3339); empty: there is none. */
             grace_until: string;
-            /** @description names the key in calls; nobody can call an API with it */
+            /** @description Id of the key, which names it in calls of the portal; it is no credential. */
             key_id: string;
+            /** @description Policies of the key. */
             policies: components["schemas"]["Named"][] | null;
-            /** @description of the key request that it came from */
+            /** @description Id of the key request that it came from; empty: of none. */
             request_id: string;
-            /** @enum {string} */
+            /**
+             * @description Whether calls are allowed: active; switched off: inactive; expired; or unusable, because of what its policies say together.
+             * @enum {string}
+             */
             state: "active" | "inactive" | "expired" | "unusable";
         };
         Visible: {
-            /** @description whether the API may be called at all */
+            /**
+             * @description Whether the API may be called at all.
+             * @example true
+             */
             allowed: boolean;
             /**
              * Format: int64
-             * @description added to the levels of an operation to give its depth
+             * @description Number that is added to the levels of an operation to give its depth.
              */
             depth_base: number;
+            /** @description Limits on what is nested below single fields. */
             field_depths: components["schemas"]["FieldDepth"][] | null;
-            /** @description whether the caller may introspect */
+            /**
+             * @description Whether the caller may introspect.
+             * @example true
+             */
             introspection: boolean;
             /**
              * Format: int64
-             * @description that costs assume of a list whose size is not known; 0: the default of gateways
+             * @description Size that costs assume of a list whose size is not known; 0: the default of gateways.
              */
             list_size: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Aliases that an operation may have; 0: no limit.
+             */
             max_aliases: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Cost that an operation may have; 0: no limit.
+             */
             max_cost: number;
             /**
              * Format: int64
-             * @description 0: no limit, as for all limits
+             * @description Depth that an operation may have; 0: no limit.
              */
             max_depth: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Root fields that an operation may have; 0: no limit.
+             */
             max_root_fields: number;
-            /** @description in SDL, without what the caller's field rules refuse; empty if no query is left */
+            /** @description Schema in SDL, without what the caller's field rules refuse; empty if no query is left. */
             schema: string;
-            /** @description that give the size of a list */
+            /** @description Names of the arguments that give the size of a list. */
             size_arguments: string[] | null;
-            /** @description whether only stored operations may be run */
+            /**
+             * @description Whether only stored operations may be run.
+             * @example true
+             */
             trusted_only: boolean;
         };
         Wanted: {
@@ -12533,25 +14073,29 @@ export interface components {
         };
         WebhooksRotation: {
             /**
-             * @description how long messages are signed with the former secret, too; at most 168h
+             * @description How long messages are signed with the former secret as well, at most 168h. Default: 24h.
              * @default 24h
+             * @example 24h
              */
             grace?: string;
-            /** @description as when a webhook is made */
+            /**
+             * @description whsec_ and 24 to 64 bytes in Base64. Default: a secret is made, and shown in the answer only.
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+             */
             secret?: string;
         };
         Whom: {
             /**
              * Format: int64
-             * @description of them, those that were called in the last 24 hours
+             * @description Number of those keys that were called in the last 24 hours.
              */
             called: number;
             /**
              * Format: int64
-             * @description 10000 stands for more
+             * @description Number of the keys; 10000 stands for more.
              */
             keys: number;
-            /** @description the first 20, those first that were called */
+            /** @description First 20 of the keys, those first that were called. */
             some: components["schemas"]["ConcernedKey"][] | null;
         };
     };
@@ -12622,23 +14166,23 @@ export interface operations {
     "get-api-apis": {
         parameters: {
             query?: {
-                /** @description row: rows of at most 1 KB in place of whole objects */
+                /** @description Form of the list. row: rows of at most 1 KB in place of whole objects. Default: whole objects. */
                 view?: "row";
-                /** @description only APIs of this kind; with view=row */
+                /** @description Only APIs of this kind; with view=row. */
                 kind?: "graphql" | "rest";
-                /** @description only APIs whose callers authenticate so; with view=row */
+                /** @description Only APIs whose callers authenticate so; with view=row. */
                 auth?: "keyless" | "token" | "basic" | "jwt" | "oauth" | "mtls";
-                /** @description true: only active ones; false: only refused ones */
+                /** @description true: only active objects; false: only those that are not. Default: both. */
                 active?: boolean;
-                /** @description only those with this tag; with view=row */
+                /** @description Only objects with this tag; with view=row. */
                 label?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                /** @description Order of the list; a hyphen in front is descending. listen_path is for rows of APIs, and rows of keys have name and created_at. */
                 sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
@@ -12697,11 +14241,11 @@ export interface operations {
     "post-api-apis": {
         parameters: {
             query?: {
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -12799,23 +14343,23 @@ export interface operations {
     "get-api-apis-keys": {
         parameters: {
             query?: {
-                /** @description row: rows of at most 1 KB in place of whole objects */
+                /** @description Form of the list. row: rows of at most 1 KB in place of whole objects. Default: whole objects. */
                 view?: "row";
-                /** @description true: only active ones; false: only refused ones */
+                /** @description true: only active objects; false: only those that are not. Default: both. */
                 active?: boolean;
-                /** @description only those with this tag; with view=row */
+                /** @description Only objects with this tag; with view=row. */
                 label?: string;
-                /** @description only those that name this policy */
+                /** @description Only objects that name the policy with this id. */
                 policy_id?: string;
-                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                /** @description Order of the list; a hyphen in front is descending. listen_path is for rows of APIs, and rows of keys have name and created_at. */
                 sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description only those that name this API */
+                /** @description Only objects that name the API with this id. */
                 api_id?: string;
             };
             header?: never;
@@ -12875,7 +14419,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -12964,23 +14508,23 @@ export interface operations {
     "get-api-apis-search": {
         parameters: {
             query?: {
-                /** @description row: rows of at most 1 KB in place of whole objects */
+                /** @description Form of the list. row: rows of at most 1 KB in place of whole objects. Default: whole objects. */
                 view?: "row";
-                /** @description only APIs of this kind; with view=row */
+                /** @description Only APIs of this kind; with view=row. */
                 kind?: "graphql" | "rest";
-                /** @description only APIs whose callers authenticate so; with view=row */
+                /** @description Only APIs whose callers authenticate so; with view=row. */
                 auth?: "keyless" | "token" | "basic" | "jwt" | "oauth" | "mtls";
-                /** @description true: only active ones; false: only refused ones */
+                /** @description true: only active objects; false: only those that are not. Default: both. */
                 active?: boolean;
-                /** @description only those with this tag; with view=row */
+                /** @description Only objects with this tag; with view=row. */
                 label?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                /** @description Order of the list; a hyphen in front is descending. listen_path is for rows of APIs, and rows of keys have name and created_at. */
                 sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
@@ -13039,11 +14583,11 @@ export interface operations {
     "post-api-apis-streams": {
         parameters: {
             query?: {
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -13134,6 +14678,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the API of event streams. */
                 id: string;
             };
             cookie?: never;
@@ -13199,14 +14744,15 @@ export interface operations {
     "put-api-apis-streams-id": {
         parameters: {
             query?: {
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the API of event streams. */
                 id: string;
             };
             cookie?: never;
@@ -13303,14 +14849,15 @@ export interface operations {
     "delete-api-apis-streams-id": {
         parameters: {
             query?: {
-                /** @description go on although other objects depend on what is changed or deleted */
+                /** @description Whether the call goes on although other objects depend on what is changed or deleted. */
                 force?: boolean;
             };
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the API of event streams. */
                 id: string;
             };
             cookie?: never;
@@ -13385,13 +14932,14 @@ export interface operations {
     "get-api-apis-streams-id-status": {
         parameters: {
             query?: {
-                /** @description the member next of the page before */
+                /** @description Member next of the page before. Default: the first page. */
                 after?: string;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the API of event streams. */
                 id: string;
             };
             cookie?: never;
@@ -13467,10 +15015,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the API of event streams. */
                 id: string;
             };
             cookie?: never;
@@ -13567,13 +15116,13 @@ export interface operations {
     "post-api-apis-validate": {
         parameters: {
             query?: {
-                /** @description true: what is wrong is answered with 200, Status Error and the problems, in place of 400 */
+                /** @description Whether a faulty object is answered with 200, Status Error and the problems, in place of 400. */
                 report?: boolean;
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -13664,6 +15213,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -13729,14 +15279,15 @@ export interface operations {
     "put-api-apis-id": {
         parameters: {
             query?: {
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -13842,14 +15393,15 @@ export interface operations {
     "delete-api-apis-id": {
         parameters: {
             query?: {
-                /** @description go on although other objects depend on what is changed or deleted */
+                /** @description Whether the call goes on although other objects depend on what is changed or deleted. */
                 force?: boolean;
             };
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -13926,6 +15478,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -13991,13 +15544,14 @@ export interface operations {
     "get-api-apis-id-history": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -14072,25 +15626,26 @@ export interface operations {
     "get-api-apis-id-keys": {
         parameters: {
             query?: {
-                /** @description row: rows of at most 1 KB in place of whole objects */
+                /** @description Form of the list. row: rows of at most 1 KB in place of whole objects. Default: whole objects. */
                 view?: "row";
-                /** @description true: only active ones; false: only refused ones */
+                /** @description true: only active objects; false: only those that are not. Default: both. */
                 active?: boolean;
-                /** @description only those with this tag; with view=row */
+                /** @description Only objects with this tag; with view=row. */
                 label?: string;
-                /** @description only those that name this policy */
+                /** @description Only objects that name the policy with this id. */
                 policy_id?: string;
-                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                /** @description Order of the list; a hyphen in front is descending. listen_path is for rows of APIs, and rows of keys have name and created_at. */
                 sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -14147,14 +15702,16 @@ export interface operations {
     "get-api-apis-id-keys-key": {
         parameters: {
             query?: {
-                /** @description the path holds the hash and nothing else */
+                /** @description Whether the path holds the hash of a key and nothing else. */
                 hashed?: boolean;
-                /** @description the key's own limits, also where those of its policies take their place, and what is stored of its quotas */
+                /** @description Whether the answer has the key's own limits, also where those of its policies take their place, and what is stored of its quotas. */
                 own?: boolean;
             };
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -14220,19 +15777,21 @@ export interface operations {
     "put-api-apis-id-keys-key": {
         parameters: {
             query?: {
-                /** @description the path holds the hash and nothing else */
+                /** @description Whether the path holds the hash of a key and nothing else. */
                 hashed?: boolean;
-                /** @description keep the key's used quota */
+                /** @description Whether the key's used quota stays. */
                 suppress_reset?: boolean;
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the API. */
                 id: string;
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -14338,12 +15897,14 @@ export interface operations {
     "delete-api-apis-id-keys-key": {
         parameters: {
             query?: {
-                /** @description the path holds the hash and nothing else */
+                /** @description Whether the path holds the hash of a key and nothing else. */
                 hashed?: boolean;
             };
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -14409,13 +15970,14 @@ export interface operations {
     "get-api-apis-id-origin": {
         parameters: {
             query?: {
-                /** @description of a member, such as proxy.listen_path or access_rights["orders"].versions; default: the whole object */
+                /** @description Path of a member, such as proxy.listen_path or access_rights["orders"].versions. Default: the whole object. */
                 path?: string;
-                /** @description as of this revision; default: the newest */
+                /** @description Number of the revision as of which the question is answered. Default: the newest. */
                 revision?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -14491,10 +16053,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -14591,11 +16154,12 @@ export interface operations {
     "get-api-apis-id-schema": {
         parameters: {
             query?: {
-                /** @description SHA-256 of one of the schemas that the API had; default: the present one */
+                /** @description SHA-256 of one of the schemas that the API had. Default: the present one. */
                 hash?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -14671,10 +16235,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -14773,6 +16338,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -14849,6 +16415,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -14923,18 +16490,19 @@ export interface operations {
     "post-api-apis-id-schema-sync": {
         parameters: {
             query?: {
-                /** @description store what is found; false: only say what would change */
+                /** @description true: what is found is stored; false: the answer says what would change, and nothing is stored. */
                 apply?: boolean;
-                /** @description go on although other objects depend on what is changed or deleted */
+                /** @description Whether the call goes on although other objects depend on what is changed or deleted. */
                 force?: boolean;
             };
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -15027,13 +16595,14 @@ export interface operations {
     "get-api-apis-id-schema-visible": {
         parameters: {
             query?: {
-                /** @description id of the policy, as a key with it alone would have it */
+                /** @description Id of the policy, as a key with it alone would have it. */
                 policy?: string;
-                /** @description hash of the key */
+                /** @description Hash of the key. */
                 key_hash?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -15108,11 +16677,12 @@ export interface operations {
     "get-api-apis-id-usage-fields": {
         parameters: {
             query?: {
-                /** @description name of a type of the schema; default: all types */
+                /** @description Name of a type of the schema. Default: all types. */
                 type?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -15189,6 +16759,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -15256,6 +16827,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -15321,15 +16893,15 @@ export interface operations {
     "get-api-audit": {
         parameters: {
             query?: {
-                /** @description only what was done to objects of this kind */
+                /** @description Only what was done to objects of this kind, such as api, policy, key or user. */
                 object_kind?: string;
-                /** @description only what was done to this object */
+                /** @description Only what was done to the object with this id. */
                 object_id?: string;
-                /** @description only what this actor did */
+                /** @description Only what the actor with this name did, such as ada@example.com. */
                 actor?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -15445,7 +17017,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -15545,6 +17117,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the certificate: the organisation, then its SHA-256. */
                 id: string;
             };
             cookie?: never;
@@ -15612,6 +17185,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the certificate: the organisation, then its SHA-256. */
                 id: string;
             };
             cookie?: never;
@@ -15734,7 +17308,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -15841,11 +17415,11 @@ export interface operations {
     "post-api-config-effect": {
         parameters: {
             query?: {
-                /** @description true: what is wrong is answered with 200, Status Error and the problems, in place of 400 */
+                /** @description Whether a faulty object is answered with 200, Status Error and the problems, in place of 400. */
                 report?: boolean;
             };
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -15952,17 +17526,17 @@ export interface operations {
     "post-api-config-replay": {
         parameters: {
             query?: {
-                /** @description only calls to the API with this id */
+                /** @description Only calls to the API with this id. */
                 api?: string;
-                /** @description only what came at this time or later, as in RFC 3339 */
+                /** @description Only what came at this time or later, as in RFC 3339. */
                 since?: string;
-                /** @description how many of the newest */
+                /** @description Number of the newest requests to take. */
                 limit?: number;
-                /** @description id of a policy, also of one that the batch creates: callers with a key have it alone under the changed configuration, in place of their own rights; only requests to APIs that it names are compared */
+                /** @description Id of a policy, also of one that the batch creates: callers with a key have it alone under the changed configuration, in place of their own rights; only requests to APIs that it names are compared. */
                 as_policy?: string;
             };
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -16071,6 +17645,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the run. */
                 id: string;
             };
             cookie?: never;
@@ -16136,9 +17711,9 @@ export interface operations {
     "get-api-config-revisions": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -16199,6 +17774,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Number of the revision. */
                 n: string;
             };
             cookie?: never;
@@ -16264,11 +17840,12 @@ export interface operations {
     "get-api-config-revisions-n-concerned": {
         parameters: {
             query?: {
-                /** @description revision to compare with; default: the one before */
+                /** @description Number of the revision to compare with. Default: the one before. */
                 against?: number;
             };
             header?: never;
             path: {
+                /** @description Number of the revision. */
                 n: string;
             };
             cookie?: never;
@@ -16343,11 +17920,12 @@ export interface operations {
     "get-api-config-revisions-n-diff": {
         parameters: {
             query?: {
-                /** @description revision to compare with; default: the one before */
+                /** @description Number of the revision to compare with. Default: the one before. */
                 against?: number;
             };
             header?: never;
             path: {
+                /** @description Number of the revision. */
                 n: string;
             };
             cookie?: never;
@@ -16423,10 +18001,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Number of the revision. */
                 n: string;
             };
             cookie?: never;
@@ -16532,15 +18111,15 @@ export interface operations {
     "get-api-connections": {
         parameters: {
             query?: {
-                /** @description only those that name this API */
+                /** @description Only objects that name the API with this id. */
                 api_id?: string;
-                /** @description hash of the key */
+                /** @description Hash of the key. */
                 key_hash?: string;
-                /** @description only those of the gateway with this name */
+                /** @description Only what the gateway with this name has. */
                 gateway?: string;
-                /** @description the member next of the page before */
+                /** @description Member next of the page before. Default: the first page. */
                 after?: string;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -16610,6 +18189,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the connection. */
                 id: string;
             };
             cookie?: never;
@@ -16675,13 +18255,14 @@ export interface operations {
     "delete-api-connections-id": {
         parameters: {
             query?: {
-                /** @description with which the connection is closed: 1000, after which clients do not connect again on their own; 1012, after which they do; 4403, forbidden */
+                /** @description Code with which the connection is closed: 1000, after which clients do not connect again on their own; 1012, after which they do; 4403, forbidden. */
                 code?: 1000 | 1012 | 4403;
-                /** @description that the client is given, at most 123 bytes */
+                /** @description Reason that the client is given, at most 123 bytes. Default: none. */
                 close_reason?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the connection. */
                 id: string;
             };
             cookie?: never;
@@ -16869,7 +18450,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -17399,7 +18980,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -17488,7 +19069,7 @@ export interface operations {
     "get-api-gateway-bundle": {
         parameters: {
             query?: {
-                /** @description how long to wait for a change, at most 1m */
+                /** @description How long to wait for a change, at most 1m. Default: the answer comes at once. */
                 wait?: string;
             };
             header?: never;
@@ -17563,7 +19144,7 @@ export interface operations {
     "get-api-gateway-certs": {
         parameters: {
             query?: {
-                /** @description with the private keys; only over connections that nobody reads along */
+                /** @description Whether the answer has the private keys; only over encrypted connections. */
                 keys?: boolean;
             };
             header?: never;
@@ -17622,9 +19203,9 @@ export interface operations {
     "get-api-gateway-keys-changes": {
         parameters: {
             query?: {
-                /** @description the position of the last answer; empty at first */
+                /** @description Member position of the last answer; empty at first. */
                 position?: string;
-                /** @description how long to wait for a change, at most 1m */
+                /** @description How long to wait for a change, at most 1m. Default: the answer comes at once. */
                 wait?: string;
             };
             header?: never;
@@ -17693,7 +19274,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -17792,7 +19373,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -17900,7 +19481,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -17990,7 +19571,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -18049,7 +19630,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -18196,6 +19777,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the gateway. */
                 name: string;
             };
             cookie?: never;
@@ -18262,7 +19844,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -18352,7 +19934,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -18441,9 +20023,9 @@ export interface operations {
     "get-api-hooks": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -18503,7 +20085,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -18603,6 +20185,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -18669,10 +20252,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -18779,10 +20363,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -18857,23 +20442,23 @@ export interface operations {
     "get-api-keys": {
         parameters: {
             query?: {
-                /** @description row: rows of at most 1 KB in place of whole objects */
+                /** @description Form of the list. row: rows of at most 1 KB in place of whole objects. Default: whole objects. */
                 view?: "row";
-                /** @description true: only active ones; false: only refused ones */
+                /** @description true: only active objects; false: only those that are not. Default: both. */
                 active?: boolean;
-                /** @description only those with this tag; with view=row */
+                /** @description Only objects with this tag; with view=row. */
                 label?: string;
-                /** @description only those that name this policy */
+                /** @description Only objects that name the policy with this id. */
                 policy_id?: string;
-                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                /** @description Order of the list; a hyphen in front is descending. listen_path is for rows of APIs, and rows of keys have name and created_at. */
                 sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description only those that name this API */
+                /** @description Only objects that name the API with this id. */
                 api_id?: string;
             };
             header?: never;
@@ -18932,13 +20517,13 @@ export interface operations {
     "post-api-keys": {
         parameters: {
             query?: {
-                /** @description keep the key's used quota */
+                /** @description Whether the key's used quota stays. */
                 suppress_reset?: boolean;
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -19036,13 +20621,13 @@ export interface operations {
     "get-api-keys-detailed": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description only those that name this API */
+                /** @description Only objects that name the API with this id. */
                 api_id?: string;
             };
             header?: never;
@@ -19102,7 +20687,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -19256,11 +20841,11 @@ export interface operations {
     "post-api-keys-preview": {
         parameters: {
             query?: {
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -19350,7 +20935,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -19417,13 +21002,14 @@ export interface operations {
     "get-api-keys-key": {
         parameters: {
             query?: {
-                /** @description the path holds the hash and nothing else */
+                /** @description Whether the path holds the hash of a key and nothing else. */
                 hashed?: boolean;
-                /** @description the key's own limits, also where those of its policies take their place, and what is stored of its quotas */
+                /** @description Whether the answer has the key's own limits, also where those of its policies take their place, and what is stored of its quotas. */
                 own?: boolean;
             };
             header?: never;
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -19489,18 +21075,19 @@ export interface operations {
     "put-api-keys-key": {
         parameters: {
             query?: {
-                /** @description the path holds the hash and nothing else */
+                /** @description Whether the path holds the hash of a key and nothing else. */
                 hashed?: boolean;
-                /** @description keep the key's used quota */
+                /** @description Whether the key's used quota stays. */
                 suppress_reset?: boolean;
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -19606,16 +21193,17 @@ export interface operations {
     "post-api-keys-key": {
         parameters: {
             query?: {
-                /** @description keep the key's used quota */
+                /** @description Whether the key's used quota stays. */
                 suppress_reset?: boolean;
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -19712,11 +21300,12 @@ export interface operations {
     "delete-api-keys-key": {
         parameters: {
             query?: {
-                /** @description the path holds the hash and nothing else */
+                /** @description Whether the path holds the hash of a key and nothing else. */
                 hashed?: boolean;
             };
             header?: never;
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -19782,13 +21371,14 @@ export interface operations {
     "get-api-keys-key-origin": {
         parameters: {
             query?: {
-                /** @description of a member, such as proxy.listen_path or access_rights["orders"].versions; default: the whole object */
+                /** @description Path of a member, such as proxy.listen_path or access_rights["orders"].versions. Default: the whole object. */
                 path?: string;
-                /** @description the path holds the hash and nothing else */
+                /** @description Whether the path holds the hash of a key and nothing else. */
                 hashed?: boolean;
             };
             header?: never;
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -19863,14 +21453,15 @@ export interface operations {
     "put-api-keys-key-policies": {
         parameters: {
             query?: {
-                /** @description the path holds the hash and nothing else */
+                /** @description Whether the path holds the hash of a key and nothing else. */
                 hashed?: boolean;
             };
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -19976,14 +21567,15 @@ export interface operations {
     "post-api-keys-key-reset_quota": {
         parameters: {
             query?: {
-                /** @description the path holds the hash and nothing else */
+                /** @description Whether the path holds the hash of a key and nothing else. */
                 hashed?: boolean;
             };
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -20049,14 +21641,15 @@ export interface operations {
     "post-api-keys-key-rotate": {
         parameters: {
             query?: {
-                /** @description the path holds the hash and nothing else */
+                /** @description Whether the path holds the hash of a key and nothing else. */
                 hashed?: boolean;
             };
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -20153,11 +21746,12 @@ export interface operations {
     "delete-api-keys-key-rotate": {
         parameters: {
             query?: {
-                /** @description the path holds the hash and nothing else */
+                /** @description Whether the path holds the hash of a key and nothing else. */
                 hashed?: boolean;
             };
             header?: never;
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -20232,29 +21826,30 @@ export interface operations {
     "get-api-keys-key-usage": {
         parameters: {
             query?: {
-                /** @description the path holds the hash and nothing else */
+                /** @description Whether the path holds the hash of a key and nothing else. */
                 hashed?: boolean;
-                /** @description only calls to the API with this id */
+                /** @description Only calls to the API with this id. */
                 api?: string;
-                /** @description only calls that were answered so; 0: those without an answer */
+                /** @description Only calls that were answered with this HTTP status; 0: those without an answer. */
                 status?: number;
-                /** @description only calls that were refused or failed for this reason */
+                /** @description Only calls that were refused or failed for this reason, such as rate_limit. */
                 reason?: string;
-                /** @description beginning of the range, as in RFC 3339 or in unix seconds */
+                /** @description Beginning of the range, as in RFC 3339 or in Unix seconds. */
                 from?: string;
-                /** @description end of the range; default: now */
+                /** @description End of the range, as in RFC 3339 or in Unix seconds. Default: now. */
                 to?: string;
-                /** @description what a row is of; minutes are kept for days, hours for a year */
+                /** @description Length of time that a row is of; minutes are kept for days, hours for a year. */
                 step?: "minute" | "hour" | "day" | "none";
-                /** @description what calls are told apart by: some of api, key, status and reason, separated by commas */
+                /** @description What calls are grouped by: some of api, key, status and reason, separated by commas. Default: all calls are one group. */
                 group_by?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -20349,11 +21944,11 @@ export interface operations {
     "get-api-orgs": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
             };
             header?: never;
@@ -20413,7 +22008,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -20513,6 +22108,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the organisation. */
                 id: string;
             };
             cookie?: never;
@@ -20578,14 +22174,15 @@ export interface operations {
     "put-api-orgs-id": {
         parameters: {
             query?: {
-                /** @description begin the organisation's quota anew */
+                /** @description Whether the organisation's quota begins anew. */
                 reset_quota?: boolean;
             };
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the organisation. */
                 id: string;
             };
             cookie?: never;
@@ -20691,11 +22288,12 @@ export interface operations {
     "delete-api-orgs-id": {
         parameters: {
             query?: {
-                /** @description go on although other objects depend on what is changed or deleted */
+                /** @description Whether the call goes on although other objects depend on what is changed or deleted. */
                 force?: boolean;
             };
             header?: never;
             path: {
+                /** @description Id of the organisation. */
                 id: string;
             };
             cookie?: never;
@@ -20770,19 +22368,19 @@ export interface operations {
     "get-api-policies": {
         parameters: {
             query?: {
-                /** @description row: rows of at most 1 KB in place of whole objects */
+                /** @description Form of the list. row: rows of at most 1 KB in place of whole objects. Default: whole objects. */
                 view?: "row";
-                /** @description only those with this tag; with view=row */
+                /** @description Only objects with this tag; with view=row. */
                 label?: string;
-                /** @description true: only active ones; false: only refused ones */
+                /** @description true: only active objects; false: only those that are not. Default: both. */
                 active?: boolean;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                /** @description Order of the list; a hyphen in front is descending. listen_path is for rows of APIs, and rows of keys have name and created_at. */
                 sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
@@ -20841,11 +22439,11 @@ export interface operations {
     "post-api-policies": {
         parameters: {
             query?: {
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -20943,23 +22541,23 @@ export interface operations {
     "get-api-policies-search": {
         parameters: {
             query?: {
-                /** @description row: rows of at most 1 KB in place of whole objects */
+                /** @description Form of the list. row: rows of at most 1 KB in place of whole objects. Default: whole objects. */
                 view?: "row";
-                /** @description only those with this tag; with view=row */
+                /** @description Only objects with this tag; with view=row. */
                 label?: string;
-                /** @description ids, separated by commas */
+                /** @description Only policies with these ids, separated by commas. */
                 policy_ids?: string;
-                /** @description only those in this state: of policies active, draft or deny, of key requests pending, approved or rejected */
+                /** @description Only objects in this state: policies that are active, draft or deny, key requests that are pending, approved or rejected. */
                 state?: "active" | "draft" | "deny" | "pending" | "approved" | "rejected";
-                /** @description only those that name this API */
+                /** @description Only objects that name the API with this id. */
                 api_id?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                /** @description Order of the list; a hyphen in front is descending. listen_path is for rows of APIs, and rows of keys have name and created_at. */
                 sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
@@ -21020,6 +22618,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the policy. */
                 id: string;
             };
             cookie?: never;
@@ -21085,14 +22684,15 @@ export interface operations {
     "put-api-policies-id": {
         parameters: {
             query?: {
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the policy. */
                 id: string;
             };
             cookie?: never;
@@ -21199,10 +22799,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the policy. */
                 id: string;
             };
             cookie?: never;
@@ -21277,13 +22878,14 @@ export interface operations {
     "get-api-policies-id-history": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the policy. */
                 id: string;
             };
             cookie?: never;
@@ -21358,13 +22960,14 @@ export interface operations {
     "get-api-policies-id-origin": {
         parameters: {
             query?: {
-                /** @description of a member, such as proxy.listen_path or access_rights["orders"].versions; default: the whole object */
+                /** @description Path of a member, such as proxy.listen_path or access_rights["orders"].versions. Default: the whole object. */
                 path?: string;
-                /** @description as of this revision; default: the newest */
+                /** @description Number of the revision as of which the question is answered. Default: the newest. */
                 revision?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the policy. */
                 id: string;
             };
             cookie?: never;
@@ -21441,6 +23044,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the policy. */
                 id: string;
             };
             cookie?: never;
@@ -21563,7 +23167,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path?: never;
@@ -21718,7 +23322,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path?: never;
@@ -21826,7 +23430,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -21924,17 +23528,17 @@ export interface operations {
     "get-api-portal-catalogue-entries": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description only those that name this API */
+                /** @description Only objects that name the API with this id. */
                 api_id?: string;
-                /** @description only those that name this policy */
+                /** @description Only objects that name the policy with this id. */
                 policy_id?: string;
-                /** @description true: only what developers may see; false: only what they may not */
+                /** @description true: only what developers may see; false: only what they may not. Default: both. */
                 show?: boolean;
             };
             header?: never;
@@ -22003,7 +23607,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -22103,6 +23707,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the catalogue entry. */
                 id: string;
             };
             cookie?: never;
@@ -22169,10 +23774,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the catalogue entry. */
                 id: string;
             };
             cookie?: never;
@@ -22279,10 +23885,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the catalogue entry. */
                 id: string;
             };
             cookie?: never;
@@ -22414,7 +24021,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path?: never;
@@ -22522,7 +24129,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -22751,7 +24358,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -22818,15 +24425,15 @@ export interface operations {
     "get-api-portal-deliveries": {
         parameters: {
             query?: {
-                /** @description only those in this state */
+                /** @description Only messages in this state. */
                 delivery_state?: "pending" | "done" | "failed" | "kept";
-                /** @description only those to the webhook with this id */
+                /** @description Only messages to the webhook with this id. */
                 webhook?: string;
-                /** @description only those of the developer with this id */
+                /** @description Only messages about the developer with this id. */
                 developer?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -22896,6 +24503,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the message. */
                 id: string;
             };
             cookie?: never;
@@ -22962,10 +24570,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the message. */
                 id: string;
             };
             cookie?: never;
@@ -23040,17 +24649,17 @@ export interface operations {
     "get-api-portal-developers": {
         parameters: {
             query?: {
-                /** @description row: rows of at most 1 KB in place of whole objects */
+                /** @description Form of the list. row: rows of at most 1 KB in place of whole objects. Default: whole objects. */
                 view?: "row";
-                /** @description true: only those who may not log in; false: only the others */
+                /** @description true: only developers who may not log in; false: only the others. Default: both. */
                 inactive?: boolean;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                /** @description Order of the list; a hyphen in front is descending. listen_path is for rows of APIs, and rows of keys have name and created_at. */
                 sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
@@ -23119,7 +24728,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -23218,10 +24827,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the developer. */
                 id: string;
             };
             cookie?: never;
@@ -23328,7 +24938,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -23419,6 +25029,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the developer. */
                 id: string;
             };
             cookie?: never;
@@ -23485,10 +25096,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the developer. */
                 id: string;
             };
             cookie?: never;
@@ -23596,6 +25208,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the developer. */
                 id: string;
             };
             cookie?: never;
@@ -23661,13 +25274,14 @@ export interface operations {
     "get-api-portal-developers-id-keys": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the developer. */
                 id: string;
             };
             cookie?: never;
@@ -23743,10 +25357,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the developer. */
                 id: string;
             };
             cookie?: never;
@@ -23854,7 +25469,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the developer. */
                 id: string;
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -23962,7 +25579,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the developer. */
                 id: string;
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -24029,11 +25648,13 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the developer. */
                 id: string;
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -24099,13 +25720,14 @@ export interface operations {
     "get-api-portal-developers-id-oauth-clients": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the developer. */
                 id: string;
             };
             cookie?: never;
@@ -24172,10 +25794,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the developer. */
                 id: string;
             };
             cookie?: never;
@@ -24283,7 +25906,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the developer. */
                 id: string;
+                /** @description Id of the OAuth client. */
                 client: string;
             };
             cookie?: never;
@@ -24350,11 +25975,13 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the developer. */
                 id: string;
+                /** @description Id of the OAuth client. */
                 client: string;
             };
             cookie?: never;
@@ -24420,15 +26047,15 @@ export interface operations {
     "get-api-portal-documentation": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description only those that name this API */
+                /** @description Only objects that name the API with this id. */
                 api_id?: string;
-                /** @description only documents of this kind */
+                /** @description Only documents of this kind. */
                 doc_type?: "openapi" | "graphql" | "markdown";
             };
             header?: never;
@@ -24497,7 +26124,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -24597,6 +26224,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the document. */
                 id: string;
             };
             cookie?: never;
@@ -24663,10 +26291,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the document. */
                 id: string;
             };
             cookie?: never;
@@ -24772,14 +26401,15 @@ export interface operations {
     "delete-api-portal-documentation-id": {
         parameters: {
             query?: {
-                /** @description go on although other objects depend on what is changed or deleted */
+                /** @description Whether the call goes on although other objects depend on what is changed or deleted. */
                 force?: boolean;
             };
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the document. */
                 id: string;
             };
             cookie?: never;
@@ -24854,11 +26484,12 @@ export interface operations {
     "get-api-portal-documentation-id-preview": {
         parameters: {
             query?: {
-                /** @description only those that name this API */
+                /** @description Only objects that name the API with this id. */
                 api_id?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the document. */
                 id: string;
             };
             cookie?: never;
@@ -25055,7 +26686,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -25122,7 +26753,7 @@ export interface operations {
     "post-api-portal-login": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                /** @description Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation). */
                 org_id?: string;
             };
             header?: never;
@@ -25222,7 +26853,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -25280,11 +26911,11 @@ export interface operations {
     "get-api-portal-mailbox": {
         parameters: {
             query?: {
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -25354,6 +26985,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the letter. */
                 id: string;
             };
             cookie?: never;
@@ -25421,6 +27053,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the letter. */
                 id: string;
             };
             cookie?: never;
@@ -25543,7 +27176,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path?: never;
@@ -25728,11 +27361,12 @@ export interface operations {
     "get-api-portal-me-apis-id-schema": {
         parameters: {
             query?: {
-                /** @description id of one's own key; left out for an API that asks for none */
+                /** @description Id of the developer's own key; left out for an API that asks for none. */
                 key_id?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -25817,10 +27451,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the API. */
                 id: string;
             };
             cookie?: never;
@@ -25937,6 +27572,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the message. */
                 id: string;
             };
             cookie?: never;
@@ -26003,10 +27639,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the message. */
                 id: string;
             };
             cookie?: never;
@@ -26081,9 +27718,9 @@ export interface operations {
     "get-api-portal-me-keys": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -26153,6 +27790,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -26218,21 +27856,22 @@ export interface operations {
     "get-api-portal-me-keys-key-refusals": {
         parameters: {
             query?: {
-                /** @description only calls to the API with this id */
+                /** @description Only calls to the API with this id. */
                 api?: string;
-                /** @description only calls that were refused or failed for this reason */
+                /** @description Only calls that were refused or failed for this reason, such as rate_limit. */
                 reason?: string;
-                /** @description beginning of the range, as in RFC 3339 or in unix seconds */
+                /** @description Beginning of the range, as in RFC 3339 or in Unix seconds. */
                 from?: string;
-                /** @description end of the range; default: now */
+                /** @description End of the range, as in RFC 3339 or in Unix seconds. Default: now. */
                 to?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -26308,10 +27947,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -26417,15 +28057,16 @@ export interface operations {
     "get-api-portal-me-keys-key-usage": {
         parameters: {
             query?: {
-                /** @description how many days back */
+                /** @description Number of days that the range goes back. */
                 days?: number;
-                /** @description what a row is of; minutes are kept for days, hours for a year */
+                /** @description Length of time that a row is of; minutes are kept for days, hours for a year. */
                 step?: "minute" | "hour" | "day" | "none";
-                /** @description what calls are told apart by: some of api, key, status and reason, separated by commas */
+                /** @description What calls are grouped by: some of api, key, status and reason, separated by commas. Default: all calls are one group. */
                 group_by?: string;
             };
             header?: never;
             path: {
+                /** @description Hash or custom id of the key, or the key itself; in the portal its key_id. */
                 key: string;
             };
             cookie?: never;
@@ -26500,9 +28141,9 @@ export interface operations {
     "get-api-portal-me-oauth-clients": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -26572,6 +28213,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the OAuth client. */
                 client: string;
             };
             cookie?: never;
@@ -26638,10 +28280,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the OAuth client. */
                 client: string;
             };
             cookie?: never;
@@ -26708,7 +28351,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -26806,11 +28449,11 @@ export interface operations {
     "get-api-portal-me-requests": {
         parameters: {
             query?: {
-                /** @description only those in this state: of policies active, draft or deny, of key requests pending, approved or rejected */
+                /** @description Only objects in this state: policies that are active, draft or deny, key requests that are pending, approved or rejected. */
                 state?: "active" | "draft" | "deny" | "pending" | "approved" | "rejected";
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -26879,7 +28522,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -26979,6 +28622,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the key request. */
                 id: string;
             };
             cookie?: never;
@@ -27045,10 +28689,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the key request. */
                 id: string;
             };
             cookie?: never;
@@ -27237,6 +28882,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the session. */
                 id: string;
             };
             cookie?: never;
@@ -27302,9 +28948,9 @@ export interface operations {
     "get-api-portal-me-webhooks": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -27373,7 +29019,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -27473,6 +29119,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -27539,10 +29186,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -27649,10 +29297,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -27727,15 +29376,16 @@ export interface operations {
     "get-api-portal-me-webhooks-id-deliveries": {
         parameters: {
             query?: {
-                /** @description only those in this state */
+                /** @description Only messages in this state. */
                 delivery_state?: "pending" | "done" | "failed" | "kept";
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -27811,10 +29461,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -27881,10 +29532,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -27951,10 +29603,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -28030,10 +29683,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -28187,7 +29841,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path?: never;
@@ -28286,7 +29940,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -28441,7 +30095,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path?: never;
@@ -28540,7 +30194,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -28638,7 +30292,7 @@ export interface operations {
     "post-api-portal-password-forgot": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                /** @description Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation). */
                 org_id?: string;
             };
             header?: never;
@@ -28788,19 +30442,19 @@ export interface operations {
     "get-api-portal-policies": {
         parameters: {
             query?: {
-                /** @description row: rows of at most 1 KB in place of whole objects */
+                /** @description Form of the list. row: rows of at most 1 KB in place of whole objects. Default: whole objects. */
                 view?: "row";
-                /** @description only those with this tag; with view=row */
+                /** @description Only objects with this tag; with view=row. */
                 label?: string;
-                /** @description true: only active ones; false: only refused ones */
+                /** @description true: only active objects; false: only those that are not. Default: both. */
                 active?: boolean;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                /** @description Order of the list; a hyphen in front is descending. listen_path is for rows of APIs, and rows of keys have name and created_at. */
                 sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
@@ -28859,11 +30513,11 @@ export interface operations {
     "post-api-portal-policies": {
         parameters: {
             query?: {
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -28961,23 +30615,23 @@ export interface operations {
     "get-api-portal-policies-search": {
         parameters: {
             query?: {
-                /** @description row: rows of at most 1 KB in place of whole objects */
+                /** @description Form of the list. row: rows of at most 1 KB in place of whole objects. Default: whole objects. */
                 view?: "row";
-                /** @description only those with this tag; with view=row */
+                /** @description Only objects with this tag; with view=row. */
                 label?: string;
-                /** @description ids, separated by commas */
+                /** @description Only policies with these ids, separated by commas. */
                 policy_ids?: string;
-                /** @description only those in this state: of policies active, draft or deny, of key requests pending, approved or rejected */
+                /** @description Only objects in this state: policies that are active, draft or deny, key requests that are pending, approved or rejected. */
                 state?: "active" | "draft" | "deny" | "pending" | "approved" | "rejected";
-                /** @description only those that name this API */
+                /** @description Only objects that name the API with this id. */
                 api_id?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                /** @description Order of the list; a hyphen in front is descending. listen_path is for rows of APIs, and rows of keys have name and created_at. */
                 sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
@@ -29038,6 +30692,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the policy. */
                 id: string;
             };
             cookie?: never;
@@ -29103,14 +30758,15 @@ export interface operations {
     "put-api-portal-policies-id": {
         parameters: {
             query?: {
-                /** @description refuse an object with members that are kept and have no effect; the member strict of the body does the same */
+                /** @description Whether an object with members that are kept and have no effect is refused; the member strict of the body does the same. */
                 strict?: boolean;
             };
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the policy. */
                 id: string;
             };
             cookie?: never;
@@ -29217,10 +30873,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the policy. */
                 id: string;
             };
             cookie?: never;
@@ -29295,13 +30952,14 @@ export interface operations {
     "get-api-portal-policies-id-history": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the policy. */
                 id: string;
             };
             cookie?: never;
@@ -29376,13 +31034,14 @@ export interface operations {
     "get-api-portal-policies-id-origin": {
         parameters: {
             query?: {
-                /** @description of a member, such as proxy.listen_path or access_rights["orders"].versions; default: the whole object */
+                /** @description Path of a member, such as proxy.listen_path or access_rights["orders"].versions. Default: the whole object. */
                 path?: string;
-                /** @description as of this revision; default: the newest */
+                /** @description Number of the revision as of which the question is answered. Default: the newest. */
                 revision?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the policy. */
                 id: string;
             };
             cookie?: never;
@@ -29459,6 +31118,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the policy. */
                 id: string;
             };
             cookie?: never;
@@ -29524,7 +31184,7 @@ export interface operations {
     "get-api-portal-public-brand": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                /** @description Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation). */
                 org_id?: string;
             };
             header?: never;
@@ -29565,7 +31225,7 @@ export interface operations {
     "get-api-portal-public-brand-logo": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                /** @description Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation). */
                 org_id?: string;
             };
             header?: never;
@@ -29606,17 +31266,17 @@ export interface operations {
     "get-api-portal-public-catalogue": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description only those that name this API */
+                /** @description Only objects that name the API with this id. */
                 api_id?: string;
-                /** @description only those that name this policy */
+                /** @description Only objects that name the policy with this id. */
                 policy_id?: string;
-                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                /** @description Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation). */
                 org_id?: string;
             };
             header?: never;
@@ -29675,11 +31335,12 @@ export interface operations {
     "get-api-portal-public-catalogue-id": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                /** @description Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation). */
                 org_id?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the catalogue entry. */
                 id: string;
             };
             cookie?: never;
@@ -29727,11 +31388,12 @@ export interface operations {
     "get-api-portal-public-catalogue-id-documentation": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                /** @description Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation). */
                 org_id?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the catalogue entry. */
                 id: string;
             };
             cookie?: never;
@@ -29779,17 +31441,18 @@ export interface operations {
     "get-api-portal-public-catalogue-id-routes": {
         parameters: {
             query?: {
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description of a member, such as proxy.listen_path or access_rights["orders"].versions; default: the whole object */
+                /** @description Path of a member, such as proxy.listen_path or access_rights["orders"].versions. Default: the whole object. */
                 path?: string;
-                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                /** @description Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation). */
                 org_id?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the catalogue entry. */
                 id: string;
             };
             cookie?: never;
@@ -29846,12 +31509,14 @@ export interface operations {
     "get-api-portal-public-catalogue-id-routes-route": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                /** @description Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation). */
                 org_id?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the catalogue entry. */
                 id: string;
+                /** @description Id of the route. */
                 route: string;
             };
             cookie?: never;
@@ -29899,7 +31564,7 @@ export interface operations {
     "get-api-portal-public-configuration": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                /** @description Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation). */
                 org_id?: string;
             };
             header?: never;
@@ -29940,7 +31605,7 @@ export interface operations {
     "get-api-portal-public-menu": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                /** @description Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation). */
                 org_id?: string;
             };
             header?: never;
@@ -29981,11 +31646,12 @@ export interface operations {
     "get-api-portal-public-pages-path": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                /** @description Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation). */
                 org_id?: string;
             };
             header?: never;
             path: {
+                /** @description Last part of the page's path. */
                 path: string;
             };
             cookie?: never;
@@ -30024,19 +31690,19 @@ export interface operations {
     "get-api-portal-requests": {
         parameters: {
             query?: {
-                /** @description true: only approved ones; false: only the others */
+                /** @description true: only approved requests; false: only the others. Default: both. */
                 approved?: boolean;
-                /** @description only those in this state: of policies active, draft or deny, of key requests pending, approved or rejected */
+                /** @description Only objects in this state: policies that are active, draft or deny, key requests that are pending, approved or rejected. */
                 state?: "active" | "draft" | "deny" | "pending" | "approved" | "rejected";
-                /** @description only those of the developer with this id */
+                /** @description Only requests of the developer with this id. */
                 by_user?: string;
-                /** @description only those whose for_plan is this */
+                /** @description Only requests for the policy with this id. */
                 for_plan?: string;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -30105,7 +31771,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -30205,6 +31871,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the key request. */
                 id: string;
             };
             cookie?: never;
@@ -30312,6 +31979,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the key request. */
                 id: string;
             };
             cookie?: never;
@@ -30419,6 +32087,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the key request. */
                 id: string;
             };
             cookie?: never;
@@ -30485,10 +32154,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the key request. */
                 id: string;
             };
             cookie?: never;
@@ -30595,10 +32265,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the key request. */
                 id: string;
             };
             cookie?: never;
@@ -30673,7 +32344,7 @@ export interface operations {
     "post-api-portal-signup": {
         parameters: {
             query?: {
-                /** @description organisation that the call is about; default: that of the caller, or that of the portal (setting portal.organisation) */
+                /** @description Id of the organisation that the call is about. Default: that of the caller, or that of the portal (setting portal.organisation). */
                 org_id?: string;
             };
             header?: never;
@@ -30850,13 +32521,13 @@ export interface operations {
     "get-api-portal-webhooks": {
         parameters: {
             query?: {
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description only those of the developer with this id */
+                /** @description Only messages about the developer with this id. */
                 developer?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -30925,7 +32596,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -31023,7 +32694,7 @@ export interface operations {
     "get-api-portal-webhooks-events": {
         parameters: {
             query?: {
-                /** @description only those of the developer with this id */
+                /** @description Only messages about the developer with this id. */
                 developer?: string;
             };
             header?: never;
@@ -31084,6 +32755,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -31150,10 +32822,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -31260,10 +32933,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -31338,15 +33012,16 @@ export interface operations {
     "get-api-portal-webhooks-id-deliveries": {
         parameters: {
             query?: {
-                /** @description only those in this state */
+                /** @description Only messages in this state. */
                 delivery_state?: "pending" | "done" | "failed" | "kept";
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -31422,10 +33097,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -31492,10 +33168,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -31562,10 +33239,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -31641,10 +33319,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the webhook. */
                 id: string;
             };
             cookie?: never;
@@ -31804,19 +33483,19 @@ export interface operations {
     "get-api-refusals": {
         parameters: {
             query?: {
-                /** @description only calls to the API with this id */
+                /** @description Only calls to the API with this id. */
                 api?: string;
-                /** @description only calls of the key with this hash; empty: only those without a known key */
+                /** @description Only calls of the key with this hash; empty: only those without a known key. */
                 key?: string;
-                /** @description only calls that were refused or failed for this reason */
+                /** @description Only calls that were refused or failed for this reason, such as rate_limit. */
                 reason?: string;
-                /** @description beginning of the range, as in RFC 3339 or in unix seconds */
+                /** @description Beginning of the range, as in RFC 3339 or in Unix seconds. */
                 from?: string;
-                /** @description end of the range; default: now */
+                /** @description End of the range, as in RFC 3339 or in Unix seconds. Default: now. */
                 to?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -31886,6 +33565,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description X-Request-Id of the refused request. */
                 id: string;
             };
             cookie?: never;
@@ -32007,9 +33687,9 @@ export interface operations {
     "delete-api-samples": {
         parameters: {
             query?: {
-                /** @description only calls to the API with this id */
+                /** @description Only calls to the API with this id. */
                 api?: string;
-                /** @description only calls of the key with this hash; empty: only those without a known key */
+                /** @description Only calls of the key with this hash; empty: only those without a known key. */
                 key?: string;
             };
             header?: never;
@@ -32068,7 +33748,7 @@ export interface operations {
     "get-api-search": {
         parameters: {
             query?: {
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
             };
             header?: never;
@@ -32194,6 +33874,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the secret: at most 128 letters, digits, hyphens, underscores and full stops, beginning with a letter or digit. */
                 name: string;
             };
             cookie?: never;
@@ -32292,6 +33973,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the secret: at most 128 letters, digits, hyphens, underscores and full stops, beginning with a letter or digit. */
                 name: string;
             };
             cookie?: never;
@@ -32641,6 +34323,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the session. */
                 id: string;
             };
             cookie?: never;
@@ -32762,13 +34445,13 @@ export interface operations {
     "get-api-streams": {
         parameters: {
             query?: {
-                /** @description only those that name this API */
+                /** @description Only objects that name the API with this id. */
                 api_id?: string;
-                /** @description only those in this phase at a gateway */
+                /** @description Only streams in this phase at a gateway. */
                 phase?: "starting" | "running" | "waiting" | "reconnecting" | "failing" | "draining" | "stopped";
-                /** @description the member next of the page before */
+                /** @description Member next of the page before. Default: the first page. */
                 after?: string;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -32836,25 +34519,25 @@ export interface operations {
     "get-api-usage": {
         parameters: {
             query?: {
-                /** @description only calls to the API with this id */
+                /** @description Only calls to the API with this id. */
                 api?: string;
-                /** @description only calls of the key with this hash; empty: only those without a known key */
+                /** @description Only calls of the key with this hash; empty: only those without a known key. */
                 key?: string;
-                /** @description only calls that were answered so; 0: those without an answer */
+                /** @description Only calls that were answered with this HTTP status; 0: those without an answer. */
                 status?: number;
-                /** @description only calls that were refused or failed for this reason */
+                /** @description Only calls that were refused or failed for this reason, such as rate_limit. */
                 reason?: string;
-                /** @description beginning of the range, as in RFC 3339 or in unix seconds */
+                /** @description Beginning of the range, as in RFC 3339 or in Unix seconds. */
                 from?: string;
-                /** @description end of the range; default: now */
+                /** @description End of the range, as in RFC 3339 or in Unix seconds. Default: now. */
                 to?: string;
-                /** @description what a row is of; minutes are kept for days, hours for a year */
+                /** @description Length of time that a row is of; minutes are kept for days, hours for a year. */
                 step?: "minute" | "hour" | "day" | "none";
-                /** @description what calls are told apart by: some of api, key, status and reason, separated by commas */
+                /** @description What calls are grouped by: some of api, key, status and reason, separated by commas. Default: all calls are one group. */
                 group_by?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -32922,25 +34605,25 @@ export interface operations {
     "get-api-usage-rejections": {
         parameters: {
             query?: {
-                /** @description only calls to the API with this id */
+                /** @description Only calls to the API with this id. */
                 api?: string;
-                /** @description only calls of the key with this hash; empty: only those without a known key */
+                /** @description Only calls of the key with this hash; empty: only those without a known key. */
                 key?: string;
-                /** @description only calls that were answered so; 0: those without an answer */
+                /** @description Only calls that were answered with this HTTP status; 0: those without an answer. */
                 status?: number;
-                /** @description only calls that were refused or failed for this reason */
+                /** @description Only calls that were refused or failed for this reason, such as rate_limit. */
                 reason?: string;
-                /** @description beginning of the range, as in RFC 3339 or in unix seconds */
+                /** @description Beginning of the range, as in RFC 3339 or in Unix seconds. */
                 from?: string;
-                /** @description end of the range; default: now */
+                /** @description End of the range, as in RFC 3339 or in Unix seconds. Default: now. */
                 to?: string;
-                /** @description what a row is of; minutes are kept for days, hours for a year */
+                /** @description Length of time that a row is of; minutes are kept for days, hours for a year. */
                 step?: "minute" | "hour" | "day" | "none";
-                /** @description what calls are told apart by: some of api, key, status and reason, separated by commas */
+                /** @description What calls are grouped by: some of api, key, status and reason, separated by commas. Default: all calls are one group. */
                 group_by?: string;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
             };
             header?: never;
@@ -33008,17 +34691,17 @@ export interface operations {
     "get-api-users": {
         parameters: {
             query?: {
-                /** @description row: rows of at most 1 KB in place of whole objects */
+                /** @description Form of the list. row: rows of at most 1 KB in place of whole objects. Default: whole objects. */
                 view?: "row";
-                /** @description true: only active ones; false: only refused ones */
+                /** @description true: only active objects; false: only those that are not. Default: both. */
                 active?: boolean;
-                /** @description page, from 1; negative: everything, where the list permits it */
+                /** @description Number of the page, from 1. A negative number asks for everything, where the list permits it. */
                 p?: number;
-                /** @description objects on a page */
+                /** @description Objects on a page. Default: the setting admin.page_size, or what the list has of its own. */
                 page_size?: number;
-                /** @description part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash */
+                /** @description Part of a name in any case, or a whole id; with view=row part of name, path, host or id; for keys the beginning of alias or hash. */
                 q?: string;
-                /** @description order; - is descending; listen_path is for rows of APIs, and rows of keys have name and created_at */
+                /** @description Order of the list; a hyphen in front is descending. listen_path is for rows of APIs, and rows of keys have name and created_at. */
                 sort?: "name" | "-name" | "created_at" | "-created_at" | "updated_at" | "-updated_at" | "listen_path" | "-listen_path";
             };
             header?: never;
@@ -33087,7 +34770,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -33407,7 +35090,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -33484,7 +35167,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -33593,6 +35276,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the user. */
                 id: string;
             };
             cookie?: never;
@@ -33659,10 +35343,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETag of the object as the caller saw it; another version is answered with 409 */
+                /** @description ETag of the object as the caller saw it; if the object has changed since, the call is answered with 409. Default: any version. */
                 "If-Match"?: string;
             };
             path: {
+                /** @description Id of the user. */
                 id: string;
             };
             cookie?: never;
@@ -33770,6 +35455,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the user. */
                 id: string;
             };
             cookie?: never;
@@ -33845,10 +35531,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the user. */
                 id: string;
             };
             cookie?: never;
@@ -33924,10 +35611,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the user. */
                 id: string;
             };
             cookie?: never;
@@ -34026,6 +35714,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the user. */
                 id: string;
             };
             cookie?: never;
@@ -34092,10 +35781,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Id of the user. */
                 id: string;
             };
             cookie?: never;
