@@ -66,7 +66,7 @@ type listedAPI struct {
 	UpdatedAt time.Time `json:"updated_at"`
 	// Definition of the API, as GET /api/apis/{id} answers it; secrets are masked for users below
 	// editor.
-	Definition json.RawMessage `json:"api_definition"`
+	Definition rest.Raw[definition.API] `json:"api_definition"`
 }
 
 // apiList is one page of APIs.

@@ -188,8 +188,8 @@ func (n *names) add(name string) bool {
 type foundRefusal struct {
 	// X-Request-Id of the request that was asked for.
 	ID string `json:"id"`
-	// Record of the request, as POST /api/explain answers it.
-	Refusal json.RawMessage `json:"refusal"`
+	// Record of the request.
+	Refusal rest.Raw[ExplainRefusal] `json:"refusal"`
 }
 
 // takeRefusal passes the record of a refused request on to the user who asked for it.
@@ -205,7 +205,7 @@ func (s *Server) takeRefusal(ctx context.Context, c *rest.Call) (any, error) {
 	if found.ID == "" || len(found.Refusal) == 0 {
 		return nil, rest.BadRequest("id and refusal are required")
 	}
-	if err := s.gateways.Found(ctx, found.ID, found.Refusal); err != nil {
+	if err := s.gateways.Found(ctx, found.ID, json.RawMessage(found.Refusal)); err != nil {
 		return nil, err
 	}
 	return rest.Done("Record taken", nil), nil

@@ -144,7 +144,7 @@ type playAnswer struct {
 	// Whether the call was counted under rates, quotas and usage.
 	Counted bool `json:"counted"`
 	// Steps and outcome of the call, as POST /api/explain answers them.
-	Explanation json.RawMessage `json:"explanation"`
+	Explanation rest.Raw[ExplainReport] `json:"explanation"`
 }
 
 // An AskedAnswer is the answer to an AskedCall, but for its explanation.
@@ -226,7 +226,7 @@ func playWith(ctx context.Context, p Player, call *PlayedCall) (*PlayedAnswer, e
 func showPlayed(got *PlayedAnswer, counted bool) playAnswer {
 	return playAnswer{
 		AskedAnswer: showAnswer(got), UpstreamMS: float64(got.Upstream) / float64(time.Millisecond),
-		Counted: counted && got.Sent, Explanation: got.Report,
+		Counted: counted && got.Sent, Explanation: rest.Raw[ExplainReport](got.Report),
 	}
 }
 

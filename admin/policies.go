@@ -56,7 +56,7 @@ func (s *Server) policyRoutesAt(path string) []rest.Route {
 // policyList is one page of policies.
 type policyList struct {
 	// Policies of the page, each as GET /api/portal/policies/{id} answers it.
-	Data []json.RawMessage `json:"Data"`
+	Data []rest.Raw[definition.Policy] `json:"Data"`
 	// Number of pages.
 	Pages int64 `json:"Pages"`
 }
@@ -90,13 +90,13 @@ func (s *Server) listPolicies(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := policyList{Data: make([]json.RawMessage, 0, len(rows)), Pages: rest.Pages(total, page)}
+	list := policyList{Data: make([]rest.Raw[definition.Policy], 0, len(rows)), Pages: rest.Pages(total, page)}
 	for _, row := range rows {
 		shown, err := showPolicy(row)
 		if err != nil {
 			return nil, err
 		}
-		list.Data = append(list.Data, shown)
+		list.Data = append(list.Data, rest.Raw[definition.Policy](shown))
 	}
 	return list, nil
 }

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/admin/apply"
 	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/definition"
 	"github.com/sluicegate/sluice/internal/diff"
 	"github.com/sluicegate/sluice/internal/redact"
 )
@@ -101,12 +101,12 @@ type revision struct {
 	At time.Time `json:"at"`
 	// What changed: kind, id, name and action of each object.
 	// Example: [{"kind": "api", "id": "orders", "name": "Orders", "action": "updated"}]
-	Summary json.RawMessage `json:"summary"`
+	Summary rest.Raw[[]store.ObjectChange] `json:"summary"`
 
 	// All definitions as of this revision; in the answer about one revision only.
-	APIs []json.RawMessage `json:"apis,omitempty"`
+	APIs []rest.Raw[definition.API] `json:"apis,omitempty"`
 	// All policies as of this revision; in the answer about one revision only.
-	Policies []json.RawMessage `json:"policies,omitempty"`
+	Policies []rest.Raw[definition.Policy] `json:"policies,omitempty"`
 }
 
 // newRevision returns a revision as it is shown, without its objects.

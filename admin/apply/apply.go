@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/rest"
 	"github.com/sluicegate/sluice/admin/schemas"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/definition"
@@ -31,9 +32,9 @@ type Batch struct {
 	// Whether objects with members that are kept and have no effect are refused.
 	Strict bool `json:"strict,omitempty"`
 	// Definitions to create or replace, each with its api_id.
-	APIs []json.RawMessage `json:"apis,omitempty"`
+	APIs []rest.Raw[definition.API] `json:"apis,omitempty"`
 	// Policies to create or replace, each with its id.
-	Policies []json.RawMessage `json:"policies,omitempty"`
+	Policies []rest.Raw[definition.Policy] `json:"policies,omitempty"`
 	// Keys to create or replace by their hashes, or to make anew.
 	Keys []Key `json:"keys,omitempty"`
 	// Objects to delete.
@@ -48,7 +49,7 @@ type Key struct {
 	Generate bool `json:"generate,omitempty"`
 	// Rights, limits and metadata of the key.
 	// Example: {"alias": "shop", "apply_policies": ["starter"]}
-	Session json.RawMessage `json:"session"`
+	Session rest.Raw[definition.Session] `json:"session"`
 }
 
 // A NewKey is a generated key. It is not stored, and cannot be shown again.

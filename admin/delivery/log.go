@@ -44,12 +44,23 @@ type Entry struct {
 	// Time at which the message was done or given up (RFC 3339); left out: it is not.
 	Finished *string `json:"date_finished,omitempty"`
 
-	// Last 20 attempts, oldest first, with at, status, error and milliseconds; in the answer about one
-	// message only.
-	Tries json.RawMessage `json:"tries,omitempty"`
+	// Last 20 attempts, oldest first; in the answer about one message only.
+	Tries rest.Raw[[]Try] `json:"tries,omitempty"`
 	// Body of the message, as it is sent; in the answer about one message only, for callers who may
 	// see it.
 	Payload *string `json:"payload,omitempty"`
+}
+
+// A Try is one attempt to send a message.
+type Try struct {
+	// Time of the attempt.
+	At time.Time `json:"at"`
+	// HTTP status of the answer; 0: there was none.
+	Status int `json:"status"`
+	// Reason for which it failed; empty: it did not.
+	Error string `json:"error"`
+	// Milliseconds that it took; left out for developers if it failed.
+	Milliseconds int64 `json:"milliseconds,omitempty"`
 }
 
 // A Log is one page of messages.
@@ -199,7 +210,7 @@ func entryFor(c *rest.Call, r *store.Message) Entry {
 }
 
 // triesFor returns the attempts to send a message, for the caller.
-func triesFor(c *rest.Call, r *store.Message) (json.RawMessage, error) {
+func triesFor(c *rest.Call, r *store.Message) ([]byte, error) {
 	if c.Who.Role != rest.Developer {
 		return r.Tries, nil
 	}

@@ -45,7 +45,7 @@ func (s *Store) OnPublish(hook PublishHook) { s.hooks = append(s.hooks, hook) }
 // ObjectChange is what a revision did to one object.
 type ObjectChange struct {
 	// Kind of the object.
-	Kind string `json:"kind" enum:"api,policy"`
+	Kind string `json:"kind" enum:"api,policy,certificate,hook,secret"`
 	// Id of the object.
 	ID string `json:"id"`
 	// Name of the object.

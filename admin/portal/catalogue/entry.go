@@ -140,7 +140,7 @@ func rowOf(e *model.Entry) (store.CatalogueEntry, error) {
 // entryList is one page of entries.
 type entryList struct {
 	// Entries of the page, in the order in which developers see them.
-	Data []json.RawMessage `json:"Data"`
+	Data []rest.Raw[model.Entry] `json:"Data"`
 	// Number of pages.
 	Pages int64 `json:"Pages"`
 	// Reasons for which developers do not see an entry, by its id; entries that they see are left out.
@@ -164,7 +164,7 @@ func (s *Service) listEntries(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := entryList{Data: make([]json.RawMessage, len(rows)), Pages: rest.Pages(total, page)}
+	list := entryList{Data: make([]rest.Raw[model.Entry], len(rows)), Pages: rest.Pages(total, page)}
 	for i := range rows {
 		list.Data[i] = rows[i].Body
 	}

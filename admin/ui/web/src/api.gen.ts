@@ -5220,16 +5220,8 @@ export interface components {
             generate?: boolean;
             /** @description Hash of the key to create or replace. */
             key_hash?: string;
-            /**
-             * @description Rights, limits and metadata of the key.
-             * @example {
-             *       "alias": "shop",
-             *       "apply_policies": [
-             *         "starter"
-             *       ]
-             *     }
-             */
-            session?: unknown;
+            /** @description Rights, limits and metadata of the key. */
+            session?: components["schemas"]["Session"];
         };
         AuditEntry: {
             /** @description What was done, such as created, updated, deleted, signed in or password changed. */
@@ -5376,7 +5368,7 @@ export interface components {
         };
         Batch: {
             /** @description Definitions to create or replace, each with its api_id. */
-            apis?: unknown[] | null;
+            apis?: components["schemas"]["API"][] | null;
             /** @description Objects to delete. */
             delete?: components["schemas"]["Deletion"];
             /**
@@ -5393,7 +5385,7 @@ export interface components {
             /** @description Keys to create or replace by their hashes, or to make anew. */
             keys?: components["schemas"]["ApplyKey"][] | null;
             /** @description Policies to create or replace, each with its id. */
-            policies?: unknown[] | null;
+            policies?: components["schemas"]["Policy"][] | null;
             /**
              * @description Reason for the change, for the history. Default: none.
              * @default none
@@ -6306,8 +6298,8 @@ export interface components {
             status: number;
             /** @description Id of the webhook, the URL of the portal's configuration, or the address of a letter. */
             target: string;
-            /** @description Last 20 attempts, oldest first, with at, status, error and milliseconds; in the answer about one message only. */
-            tries?: unknown;
+            /** @description Last 20 attempts, oldest first; in the answer about one message only. */
+            tries?: components["schemas"]["Try"][] | null;
         };
         DetailedKeys: {
             /** @description Keys of the page, without what is left of their quotas. */
@@ -6808,7 +6800,7 @@ export interface components {
         };
         EntryList: {
             /** @description Entries of the page, in the order in which developers see them. */
-            Data: unknown[] | null;
+            Data: components["schemas"]["Entry"][] | null;
             /** @description Reasons for which developers do not see an entry, by its id; entries that they see are left out. */
             Hidden: {
                 [key: string]: string[] | null;
@@ -7040,7 +7032,7 @@ export interface components {
             /** @description Names of gateways that have one of the tags. */
             gateways?: string[];
             /** @description Id of the API. */
-            id: string;
+            id?: string;
             /** @description Name of the API. */
             name?: string;
             /** @description Id of the organisation that the API belongs to. */
@@ -7055,19 +7047,21 @@ export interface components {
              * @description Kind of the limit.
              * @enum {string}
              */
-            kind: "rate" | "quota";
+            kind?: "rate" | "quota";
             /**
              * Format: int64
              * @description Calls allowed in a period.
+             * @default 0
              */
-            max: number;
+            max?: number;
             /** @description Length of the period; left out if the limit never renews. */
             period?: string;
             /**
              * Format: int64
              * @description Calls that were left.
+             * @default 0
              */
-            remaining: number;
+            remaining?: number;
             /**
              * Format: date-time
              * @description Time at which the limit renews; left out if it does not.
@@ -7201,7 +7195,7 @@ export interface components {
              * Format: date-time
              * @description Time of the request.
              */
-            at: string;
+            at?: string;
             /** @description Reason for which that call failed. */
             cause?: string;
             /** @description IP address that the request came from. */
@@ -7209,13 +7203,13 @@ export interface components {
             /** @description GraphQL answer, or its beginning. */
             errors?: string;
             /** @description X-Request-Id of the answer. */
-            id: string;
+            id?: string;
             /** @description Short form of the key's hash, as logs have it; left out without a known key. */
             key?: string;
             /** @description Limits of the caller as they were at that time. */
             limits?: components["schemas"]["ExplainCounted"][];
             /** @description Message that the client got. */
-            message: string;
+            message?: string;
             /** @description Method of the request. */
             method?: string;
             /** @description Path of the request as it was sent, without the query. */
@@ -7226,16 +7220,17 @@ export interface components {
              * @description Reason of the refusal, as metrics and logs have it.
              * @example rate_limit
              */
-            reason: string;
+            reason?: string;
             /** @description Revision of the configuration that was in force. */
             revision?: string;
             /** @description Name of the stage that refused the request. */
-            stage: string;
+            stage?: string;
             /**
              * Format: int64
              * @description HTTP status of the answer.
+             * @default 0
              */
-            status: number;
+            status?: number;
             /** @description Address of the target that was called without success. */
             upstream?: string;
         };
@@ -7690,8 +7685,8 @@ export interface components {
         FoundRefusal: {
             /** @description X-Request-Id of the request that was asked for. */
             id?: string;
-            /** @description Record of the request, as POST /api/explain answers it. */
-            refusal?: unknown;
+            /** @description Record of the request. */
+            refusal?: components["schemas"]["ExplainRefusal"];
         };
         GatewayAnswer: {
             /** @description What the question asks for, in the form that belongs to it. */
@@ -9441,7 +9436,7 @@ export interface components {
         };
         ListedAPI: {
             /** @description Definition of the API, as GET /api/apis/{id} answers it; secrets are masked for users below editor. */
-            api_definition: unknown;
+            api_definition: components["schemas"]["API"];
             /** @description Id of the API. */
             api_id: string;
             /**
@@ -10634,7 +10629,7 @@ export interface components {
              */
             cut: boolean;
             /** @description Steps and outcome of the call, as POST /api/explain answers them. */
-            explanation: unknown;
+            explanation: components["schemas"]["ExplainReport"];
             /** @description Header lines of the answer, in their order. */
             headers: components["schemas"]["PlayedHeader"][] | null;
             /** @description X-Request-Id of the answer. */
@@ -10946,7 +10941,7 @@ export interface components {
         };
         PolicyList: {
             /** @description Policies of the page, each as GET /api/portal/policies/{id} answers it. */
-            Data: unknown[] | null;
+            Data: components["schemas"]["Policy"][] | null;
             /**
              * Format: int64
              * @description Number of pages.
@@ -11558,7 +11553,7 @@ export interface components {
         };
         Revision: {
             /** @description All definitions as of this revision; in the answer about one revision only. */
-            apis?: unknown[] | null;
+            apis?: components["schemas"]["API"][] | null;
             /**
              * Format: date-time
              * @description Time of the change.
@@ -11567,7 +11562,7 @@ export interface components {
             /** @description E-mail address of the user, or name of the gateway or system task, that made the change. */
             author: string;
             /** @description All policies as of this revision; in the answer about one revision only. */
-            policies?: unknown[] | null;
+            policies?: components["schemas"]["Policy"][] | null;
             /** @description Reason that the author gave; empty: none. */
             reason: string;
             /**
@@ -11591,7 +11586,7 @@ export interface components {
              *       }
              *     ]
              */
-            summary: unknown;
+            summary: components["schemas"]["StoreObjectChange"][] | null;
         };
         RevisionDiff: {
             /**
@@ -13205,6 +13200,25 @@ export interface components {
              * @example true
              */
             skipped: boolean;
+        };
+        Try: {
+            /**
+             * Format: date-time
+             * @description Time of the attempt.
+             */
+            at: string;
+            /** @description Reason for which it failed; empty: it did not. */
+            error: string;
+            /**
+             * Format: int64
+             * @description Milliseconds that it took; left out for developers if it failed.
+             */
+            milliseconds?: number;
+            /**
+             * Format: int64
+             * @description HTTP status of the answer; 0: there was none.
+             */
+            status: number;
         };
         TryAnswer: {
             /** @description Body of the answer if it is text, at most 1 MiB. */
