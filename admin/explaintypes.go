@@ -40,7 +40,7 @@ type ExplainQuestion struct {
 	Revision int64 `json:"revision,omitempty"`
 	// Time to explain for (RFC 3339), which decides what has expired. Default: now.
 	// Example: "2026-11-28T07:00:00Z"
-	At string `json:"at,omitempty"`
+	At string `json:"at,omitempty" format:"date-time"`
 }
 
 // An ExplainReport says what the gateway would do with a request.
@@ -52,7 +52,7 @@ type ExplainReport struct {
 	// Revision of the configuration that was explained by.
 	Revision string `json:"revision"`
 	// Time that was explained for (RFC 3339); left out if that is now.
-	At string `json:"at,omitempty"`
+	At string `json:"at,omitempty" format:"date-time"`
 	// API that the request reaches; left out if it reaches none.
 	API *ExplainAPI `json:"api,omitempty"`
 	// Key of the request; left out if none was found or needed.

@@ -16,9 +16,9 @@ func (s *Server) openRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: "GET", Path: "/live", Summary: "The process lives", Tag: "Health", Reply: health{}, Handle: s.getHealth},
 		{Method: "GET", Path: "/healthz", Summary: "The same as /live", Tag: "Health", Reply: health{}, Handle: s.getHealth},
-		{Method: "GET", Path: "/ready", Summary: "The process can do its work", Tag: "Health", Reply: health{}, Handle: s.getReady},
-		{Method: "GET", Path: "/readyz", Summary: "The same as /ready", Tag: "Health", Reply: health{}, Handle: s.getReady},
-		{Method: "GET", Path: "/health", Summary: "The same as /ready", Tag: "Health", Reply: health{}, Handle: s.getReady},
+		{Method: "GET", Path: "/ready", Summary: "The process can do its work", Tag: "Health", Reply: health{}, Fault: health{}, Wrong: []int{503}, Handle: s.getReady},
+		{Method: "GET", Path: "/readyz", Summary: "The same as /ready", Tag: "Health", Reply: health{}, Fault: health{}, Wrong: []int{503}, Handle: s.getReady},
+		{Method: "GET", Path: "/health", Summary: "The same as /ready", Tag: "Health", Reply: health{}, Fault: health{}, Wrong: []int{503}, Handle: s.getReady},
 		{
 			Method: "GET", Path: "/api/openapi.json", Summary: "This description", Tag: "Health",
 			Reply: json.RawMessage{}, Handle: s.getDescription,

@@ -64,7 +64,7 @@ func (s *Server) playgroundRoutes() []rest.Route {
 		{
 			Method: "POST", Path: "/api/apis/{id}/playground", Summary: "Call an API through a gateway, as oneself, as a key or as a policy; keys and policies need the role editor", Tag: "APIs", Role: rest.Viewer,
 			Body: playBody{}, Reply: playAnswer{}, MaxBody: 2 * maxPlayBody, Within: playedWithin + 5*time.Second, Open: true,
-			Wrong: []int{400, 404, 413, 415}, Handle: s.play,
+			Wrong: []int{400, 404, 413, 415}, Events: true, Handle: s.play,
 		},
 	}
 }

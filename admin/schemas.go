@@ -15,7 +15,7 @@ func (s *Server) schemaRoutes() []rest.Route {
 	return []rest.Route{
 		{
 			Method: "GET", Path: "/api/apis/{id}/schema", Summary: "Get a GraphQL API's schema as text, in SDL", Tag: "Schemas", Role: rest.Viewer, Gateway: true,
-			Query: []string{"hash"}, Plain: true, Reply: "", Wrong: []int{400, 404}, Handle: s.getSchema,
+			Query: []string{"hash"}, Type: "text/plain", Reply: "", Wrong: []int{400, 404}, Handle: s.getSchema,
 		},
 		{
 			Method: "GET", Path: "/api/apis/{id}/schema/visible", Summary: "Get what a key or a policy may use of a GraphQL API's schema; without either, what the API itself permits", Tag: "Schemas", Role: rest.Viewer,

@@ -63,7 +63,7 @@ func (s *Server) tryRoutes() []rest.Route {
 		{
 			Method: "POST", Path: "/api/portal/me/apis/{id}/try", Summary: "Call the API of a catalogue entry through a gateway, as one's own key; the call counts under its limits", Tag: "Portal", Role: rest.Developer,
 			Body: tryBody{}, Reply: tryAnswer{}, MaxBody: 2 * maxPlayBody, Within: playedWithin + 5*time.Second, Secret: true,
-			Wrong: []int{400, 404, 409, 413, 415, 504}, Handle: s.try,
+			Wrong: []int{400, 404, 409, 413, 415, 504}, Events: true, Handle: s.try,
 		},
 		{
 			Method: "GET", Path: "/api/portal/me/apis/{id}/schema", Summary: "Get what one's own key may use of the schema of a catalogue entry's API", Tag: "Portal", Role: rest.Developer,

@@ -36,13 +36,13 @@ type Entry struct {
 	// Reason for which the last attempt failed; empty: it did not.
 	Error string `json:"error"`
 	// Time of the next attempt (RFC 3339); left out: there will be none.
-	NextAttempt *string `json:"next_attempt,omitempty"`
+	NextAttempt *string `json:"next_attempt,omitempty" format:"date-time"`
 	// Time of the last attempt (RFC 3339); left out: there was none.
-	LastAttempt *string `json:"last_attempt,omitempty"`
+	LastAttempt *string `json:"last_attempt,omitempty" format:"date-time"`
 	// Time at which the message was put into the queue (RFC 3339).
-	Created string `json:"date_created"`
+	Created string `json:"date_created" format:"date-time"`
 	// Time at which the message was done or given up (RFC 3339); left out: it is not.
-	Finished *string `json:"date_finished,omitempty"`
+	Finished *string `json:"date_finished,omitempty" format:"date-time"`
 
 	// Last 20 attempts, oldest first; in the answer about one message only.
 	Tries rest.Raw[[]Try] `json:"tries,omitempty"`

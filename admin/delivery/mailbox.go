@@ -52,8 +52,8 @@ func (b *Mailbox) Routes() []rest.Route {
 	}
 }
 
-// letterHead is a letter on a list.
-type letterHead struct {
+// LetterHead is a letter on a list.
+type LetterHead struct {
 	// Id of the letter.
 	ID string `json:"id"`
 	// Name of the letter.
@@ -69,7 +69,7 @@ type letterHead struct {
 
 // letterShown is a whole letter.
 type letterShown struct {
-	letterHead
+	LetterHead
 	// E-mail address of the sender.
 	From string `json:"from"`
 	// Subject of the letter.
@@ -82,15 +82,15 @@ type letterShown struct {
 
 type letterList struct {
 	// Letters of the page, newest first, without their texts.
-	Data []letterHead `json:"Data"`
+	Data []LetterHead `json:"Data"`
 	// Number of pages.
 	Pages int64 `json:"Pages"`
 }
 
 const noLetter = "There is no such letter"
 
-func headOf(row *store.Message) letterHead {
-	return letterHead{ID: row.ID, Kind: row.Event, To: row.Target, Developer: row.DeveloperID, CreatedAt: row.CreatedAt}
+func headOf(row *store.Message) LetterHead {
+	return LetterHead{ID: row.ID, Kind: row.Event, To: row.Target, Developer: row.DeveloperID, CreatedAt: row.CreatedAt}
 }
 
 func (b *Mailbox) list(ctx context.Context, c *rest.Call) (any, error) {
@@ -102,7 +102,7 @@ func (b *Mailbox) list(ctx context.Context, c *rest.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := letterList{Data: make([]letterHead, 0, len(rows)), Pages: rest.Pages(total, page)}
+	answer := letterList{Data: make([]LetterHead, 0, len(rows)), Pages: rest.Pages(total, page)}
 	for i := range rows {
 		answer.Data = append(answer.Data, headOf(&rows[i]))
 	}
@@ -122,7 +122,7 @@ func (b *Mailbox) read(ctx context.Context, c *rest.Call) (any, error) {
 	if err := json.Unmarshal(payload, &m); err != nil {
 		return nil, fmt.Errorf("reading letter %s: %w", row.ID, err)
 	}
-	return letterShown{letterHead: headOf(&row), From: m.From, Subject: m.Subject, Text: m.Text, HTML: m.HTML}, nil
+	return letterShown{LetterHead: headOf(&row), From: m.From, Subject: m.Subject, Text: m.Text, HTML: m.HTML}, nil
 }
 
 func (b *Mailbox) delete(ctx context.Context, c *rest.Call) (any, error) {

@@ -148,6 +148,9 @@ func schemaNames() func(reflect.Type, string) string {
 	}
 }
 
+const credentials = "Access key of a user, access_key of a developer's session, or token of a gateway, bare or behind Bearer. " +
+	"Pages of the admin send the cookie of POST /api/session in its place and, with calls that change something, its csrf_token as X-CSRF-Token."
+
 // Describe returns the OpenAPI 3.1 document of the routes. No two of them may have
 // both method and path in common. The comments of definitions and of sources are the
 // descriptions of members.
@@ -161,7 +164,7 @@ func Describe(routes []Route, version string, sources ...reference.Source) ([]by
 		},
 		Paths: make(map[string]*huma.PathItem),
 		Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
-			"key": {Type: "apiKey", In: "header", Name: "Authorization", Description: "a user's access key, bare or behind Bearer"},
+			"key": {Type: "apiKey", In: "header", Name: "Authorization", Description: credentials},
 		}},
 	}
 	for _, r := range routes {
@@ -191,12 +194,28 @@ func Describe(routes []Route, version string, sources ...reference.Source) ([]by
 	}
 	sent := sentTypes(doc)
 	for name, schema := range schemas {
-		shape(schema, registry.TypeFromRef(schemaPrefix+name), sent[name])
-		if t := registry.TypeFromRef(schemaPrefix + name); t != nil && t.Kind() == reflect.Struct {
-			describe(schema, t, comments, sent[name])
+		t := registry.TypeFromRef(schemaPrefix + name)
+		shape(schema, t, sent[name])
+		if t == nil || t.Kind() != reflect.Struct {
+			continue
 		}
+		if err := leftOut(t); err != nil {
+			return nil, err
+		}
+		describe(schema, t, comments, sent[name])
 	}
 	return json.Marshal(doc)
+}
+
+// leftOut returns an error for a struct that embeds one with an unexported name: JSON has
+// the members of that, and the schema lacks them.
+func leftOut(t reflect.Type) error {
+	for f := range t.Fields() {
+		if f.Anonymous && !f.IsExported() && f.Type.Kind() == reflect.Struct {
+			return fmt.Errorf("%s: the name of the embedded %s must be exported", t, f.Name)
+		}
+	}
+	return nil
 }
 
 // spread replaces the fields that a struct writes inline by the members of their types.
@@ -356,8 +375,13 @@ func operation(r *Route, registry huma.Registry) (*huma.Operation, error) {
 		either := []*huma.Schema{done.Content["application/json"].Schema, content(other, registry)["application/json"].Schema}
 		done.Content = map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{AnyOf: either}}}
 	}
-	if r.Plain {
-		done.Content = map[string]*huma.MediaType{"text/plain": {Schema: textSchema()}}
+	switch {
+	case strings.HasPrefix(r.Type, "text/"):
+		done.Content = map[string]*huma.MediaType{r.Type: {Schema: textSchema()}}
+	case r.Type != "":
+		done.Content = map[string]*huma.MediaType{r.Type: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}
+	case r.Events:
+		done.Content["text/event-stream"] = &huma.MediaType{Schema: textSchema()}
 	}
 	for _, name := range pathParameters.FindAllStringSubmatch(r.Path, -1) {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: name[2], In: "path", Required: true, Description: inPath[name[1]], Schema: textSchema()})
@@ -384,17 +408,21 @@ func operation(r *Route, registry huma.Registry) (*huma.Operation, error) {
 	if r.Body != nil {
 		op.RequestBody = &huma.RequestBody{Content: content(r.Body, registry), Required: !r.Empty}
 	}
+	if r.Form != nil {
+		schema := content(r.Form, registry)["application/json"]
+		op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/x-www-form-urlencoded": schema}, Required: true}
+	}
 	if sent := op.RequestBody; r.Media != "" && sent != nil {
 		sent.Content = map[string]*huma.MediaType{r.Media: sent.Content["application/json"]}
 	}
-	failures := r.Wrong
+	wrong := r.Wrong
 	if r.Role != Anyone {
 		op.Security = []map[string][]string{{"key": {}}}
-		failures = append([]int{401, 403, 429, 503}, failures...)
+		wrong = append([]int{401, 403, 429, 503}, wrong...)
 	}
 	op.Description = r.access()
-	for _, status := range failures {
-		op.Responses[strconv.Itoa(status)] = failure(status, registry)
+	for _, status := range wrong {
+		op.Responses[strconv.Itoa(status)] = failure(r, status, registry)
 	}
 	return op, nil
 }
@@ -421,11 +449,28 @@ func operationID(r *Route) string {
 	return strings.ToLower(r.Method) + strings.NewReplacer("/", "-", "{", "", "}", "", ".", "-").Replace(r.Path)
 }
 
-func failure(status int, registry huma.Registry) *huma.Response {
+// failures says what each status of a failure means.
+var failures = map[int]string{
+	http.StatusNotModified:           "Nothing has changed since the answer whose ETag If-None-Match names.",
+	http.StatusBadRequest:            "What was sent is faulty: Errors and Problems say what, and where.",
+	http.StatusUnauthorized:          "The credential is missing, unknown or at its end.",
+	http.StatusForbidden:             "The caller may not do this.",
+	http.StatusNotFound:              "There is no such object.",
+	http.StatusConflict:              "The object is not at the version of If-Match, or other objects stand against the change.",
+	http.StatusGone:                  "There is no such call any more; Message names the one to use.",
+	http.StatusRequestEntityTooLarge: "The body is too large.",
+	http.StatusUnsupportedMediaType:  "The body has another content type than it must have.",
+	http.StatusTooManyRequests:       "There were too many calls; Retry-After says when to call again.",
+	http.StatusBadGateway:            "Another server did not answer as it should.",
+	http.StatusServiceUnavailable:    "The admin cannot answer at the moment; Retry-After says when to call again.",
+	http.StatusGatewayTimeout:        "The call did not end in time.",
+}
+
+func failure(r *Route, status int, registry huma.Registry) *huma.Response {
 	if status == http.StatusNotModified {
-		return &huma.Response{Description: http.StatusText(status)}
+		return &huma.Response{Description: failures[status]}
 	}
-	return response(http.StatusText(status), Envelope{}, registry)
+	return response(failures[status], cmp.Or(r.Fault, any(Envelope{})), registry)
 }
 
 func response(description string, reply any, registry huma.Registry) *huma.Response {

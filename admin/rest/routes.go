@@ -24,7 +24,10 @@ type Route struct {
 	Rows   any      // zero value of the answer with view=row; nil: there is none
 	Or     any      // zero value of another answer that it may have; nil: there is none
 	Status int      // of the answer; 0: 200
-	Plain  bool     // the answer is text
+	Fault  any      // zero value of the answer to failures; nil: Envelope
+	Type   string   // content type of an answer that is not JSON
+	Events bool     // with the member stream of the body the answer is a text/event-stream
+	Form   any      // zero value of a body that is a form; the handler reads it
 	Media  string   // content type that the body must have; "": that of JSON
 	Secret bool     // the answer holds a credential, and is not stored for repetitions of the call
 	Open   bool     // the handler itself leaves out what a caller may not see: nothing is masked for users below editor

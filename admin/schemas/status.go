@@ -15,7 +15,7 @@ type Status struct {
 	// SHA-256 of the stored schema.
 	SchemaHash string `json:"schema_hash"`
 	// Time at which the schema was last taken from the upstream (RFC 3339); left out: never.
-	LastUpdate string `json:"last_schema_update,omitempty"`
+	LastUpdate string `json:"last_schema_update,omitempty" format:"date-time"`
 	// Seconds between two fetches; 0: on demand only.
 	Interval int64 `json:"interval"`
 	// Time of the next fetch; left out: none is planned.

@@ -111,7 +111,7 @@ func (s *Service) Routes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: "/api/portal/public/brand/logo", Summary: "The portal's logo, a PNG", Tag: "Portal", Role: rest.Anyone,
-			Query: []string{"org_id"}, Plain: true, Reply: "", Wrong: []int{404, 503}, Handle: s.logo,
+			Query: []string{"org_id"}, Type: "image/png", Reply: "", Wrong: []int{404, 503}, Handle: s.logo,
 		},
 	}
 }

@@ -47,12 +47,12 @@ func (s *Clients) Routes() []rest.Route {
 			Reply: rest.Envelope{}, Wrong: []int{404}, Handle: s.delete,
 		},
 		{
-			Method: "POST", Path: "/oauth/token", Summary: "Get an access token by the client credentials grant (RFC 6749, section 4.4); the form holds grant_type, the client stands in Authorization or in the form", Tag: clientsTag, Role: rest.Anyone,
-			Reply: granted{}, Wrong: []int{400, 401, 429, 503}, Handle: s.token,
+			Method: "POST", Path: "/oauth/token", Summary: "Get an access token by the client credentials grant (RFC 6749, section 4.4); the client stands in Authorization (Basic) or in the form", Tag: clientsTag, Role: rest.Anyone,
+			Form: tokenForm{}, Reply: granted{}, Fault: oauthError{}, Wrong: []int{400, 401, 429, 503}, Handle: s.token,
 		},
 		{
-			Method: "POST", Path: "/oauth/revoke", Summary: "End an access token of the client that asks (RFC 7009); the form holds token", Tag: clientsTag, Role: rest.Anyone,
-			Reply: revoked{}, Wrong: []int{400, 401, 429, 503}, Handle: s.revoke,
+			Method: "POST", Path: "/oauth/revoke", Summary: "End an access token of the client that asks (RFC 7009); the client stands in Authorization (Basic) or in the form", Tag: clientsTag, Role: rest.Anyone,
+			Form: revocationForm{}, Reply: revoked{}, Fault: oauthError{}, Wrong: []int{400, 401, 429, 503}, Handle: s.revoke,
 		},
 	}
 }
@@ -79,14 +79,13 @@ type revoked struct{}
 
 // newClient is the body of a call that creates a client.
 type newClient struct {
-	// Id of the policy that the client's tokens are to have; the developer must have a key or an
-	// approved request for it.
+	// Id of the policy that the client's tokens are to have.
 	Policy string `json:"policy_id"`
-	// Address of the application, for people; tokens are given by the client credentials grant only.
+	// URI that the client may be redirected to.
 	RedirectURI string `json:"redirect_uri,omitempty"`
-	// Name of the application, for people.
+	// What the application is, at most 2000 bytes.
 	AppDescription string `json:"app_description,omitempty"`
-	// What the application does, for people.
+	// What the application calls the API for, at most 2000 bytes.
 	UseCase string `json:"use_case,omitempty"`
 }
 

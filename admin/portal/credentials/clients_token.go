@@ -17,19 +17,44 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 )
 
+// ClientForm is the client in a form; it may stand in Authorization in its place.
+type ClientForm struct {
+	// Id of the client; left out if Authorization has it.
+	ID string `json:"client_id,omitempty"`
+	// Secret of the client; left out if Authorization has it.
+	Secret string `json:"client_secret,omitempty"`
+}
+
+// tokenForm describes a token request.
+type tokenForm struct {
+	// Kind of the request: only client credentials are granted.
+	Grant string `json:"grant_type" enum:"client_credentials"`
+	ClientForm
+}
+
+// revocationForm describes a request that ends a token.
+type revocationForm struct {
+	// Token to end; the answer is the same if it is unknown.
+	Token string `json:"token"`
+	ClientForm
+}
+
 // granted is a successful token response (RFC 6749, section 5.1).
 type granted struct {
 	// Token that callers send behind Bearer, shown this once.
 	AccessToken string `json:"access_token"`
-	// Always bearer.
+	// Always Bearer.
 	TokenType string `json:"token_type"`
 	// Seconds for which the token is valid.
 	ExpiresIn int64 `json:"expires_in"`
 }
 
-// refusal is an error response (RFC 6749, section 5.2).
-type refusal struct {
-	Code        string `json:"error"`
+// oauthError is an error response (RFC 6749, section 5.2).
+type oauthError struct {
+	// Code of the error.
+	// Example: "invalid_client"
+	Code string `json:"error"`
+	// What is wrong, in English.
 	Description string `json:"error_description,omitempty"`
 
 	status int
@@ -37,10 +62,10 @@ type refusal struct {
 }
 
 // Error returns the code.
-func (r *refusal) Error() string { return r.Code }
+func (r *oauthError) Error() string { return r.Code }
 
-func invalidRequest(description string) *refusal {
-	return &refusal{Code: "invalid_request", Description: description, status: fasthttp.StatusBadRequest}
+func invalidRequest(description string) *oauthError {
+	return &oauthError{Code: "invalid_request", Description: description, status: fasthttp.StatusBadRequest}
 }
 
 const maxForm = 8 << 10
@@ -68,9 +93,9 @@ func checkGrant(form url.Values) error {
 	case grant == "":
 		return invalidRequest("grant_type is missing; it must be client_credentials")
 	case grant != string(oauth2.ClientCredentials):
-		return &refusal{Code: "unsupported_grant_type", Description: "grant_type must be client_credentials", status: fasthttp.StatusBadRequest}
+		return &oauthError{Code: "unsupported_grant_type", Description: "grant_type must be client_credentials", status: fasthttp.StatusBadRequest}
 	case form.Get("scope") != "":
-		return &refusal{Code: "invalid_scope", Description: "there are no scopes: the client's policy says what it may call", status: fasthttp.StatusBadRequest}
+		return &oauthError{Code: "invalid_scope", Description: "there are no scopes: the client's policy says what it may call", status: fasthttp.StatusBadRequest}
 	}
 	return nil
 }
@@ -138,7 +163,7 @@ func callerOf(c *rest.Call, form url.Values) (caller, error) {
 	if header == "" {
 		who := caller{id: form.Get("client_id"), secret: form.Get("client_secret")}
 		if who.id == "" || who.secret == "" {
-			return who, &refusal{Code: "invalid_client", Description: "no client shows itself", status: fasthttp.StatusUnauthorized}
+			return who, &oauthError{Code: "invalid_client", Description: "no client shows itself", status: fasthttp.StatusUnauthorized}
 		}
 		return who, nil
 	}
@@ -150,7 +175,7 @@ func callerOf(c *rest.Call, form url.Values) (caller, error) {
 	both, err := base64.StdEncoding.DecodeString(strings.TrimSpace(shown))
 	id, secret, colon := strings.Cut(string(both), ":")
 	if !strings.EqualFold(scheme, "Basic") || err != nil || !colon {
-		return who, &refusal{Code: "invalid_client", Description: "Authorization must be Basic, with client_id:client_secret in base64", status: fasthttp.StatusUnauthorized}
+		return who, &oauthError{Code: "invalid_client", Description: "Authorization must be Basic, with client_id:client_secret in base64", status: fasthttp.StatusUnauthorized}
 	}
 	var bad error
 	if who.id, bad = url.QueryUnescape(id); bad == nil {
@@ -164,16 +189,16 @@ func callerOf(c *rest.Call, form url.Values) (caller, error) {
 
 // refuse writes an error response, and returns errors that the caller did not cause.
 func (s *Clients) refuse(c *rest.Call, err error) error {
-	r, known := errors.AsType[*refusal](err)
+	r, known := errors.AsType[*oauthError](err)
 	switch {
 	case known:
 	case errors.Is(err, oauth.ErrInvalidClient):
-		r = &refusal{Code: "invalid_client", Description: "the client is unknown, or its secret is wrong", status: fasthttp.StatusUnauthorized}
+		r = &oauthError{Code: "invalid_client", Description: "the client is unknown, or its secret is wrong", status: fasthttp.StatusUnauthorized}
 		if r.wait = s.d.Attempts.Failed(c.HTTP.RemoteIP()); r.wait > 0 {
-			r = &refusal{Code: "temporarily_unavailable", Description: "too many wrong secrets from this address", status: fasthttp.StatusTooManyRequests, wait: r.wait}
+			r = &oauthError{Code: "temporarily_unavailable", Description: "too many wrong secrets from this address", status: fasthttp.StatusTooManyRequests, wait: r.wait}
 		}
 	case errors.Is(err, errFull):
-		r = &refusal{Code: "temporarily_unavailable", Description: errFull.Error(), status: fasthttp.StatusTooManyRequests, wait: time.Minute}
+		r = &oauthError{Code: "temporarily_unavailable", Description: errFull.Error(), status: fasthttp.StatusTooManyRequests, wait: time.Minute}
 	case errors.Is(err, store.ErrUnstorable):
 		r = invalidRequest("a member holds the character U+0000")
 	default:
@@ -183,7 +208,7 @@ func (s *Clients) refuse(c *rest.Call, err error) error {
 	return nil
 }
 
-func (r *refusal) write(c *rest.Call) {
+func (r *oauthError) write(c *rest.Call) {
 	h := &c.HTTP.Response.Header
 	if r.wait > 0 {
 		h.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(int(r.wait/time.Second)+1))

@@ -44,7 +44,7 @@ func TestAClientShowsItselfInOnePlace(t *testing.T) {
 		{"", "client_id=a;client_secret=b", "", "", "invalid_request"},
 	} {
 		_, who, err := readForm(asked(c.header, c.form))
-		r, _ := errors.AsType[*refusal](err)
+		r, _ := errors.AsType[*oauthError](err)
 		switch {
 		case c.code == "" && (err != nil || who.id != c.id || who.secret != c.secret):
 			t.Errorf("%q %q: %+v, %v", c.header, c.form, who, err)
@@ -65,7 +65,7 @@ func FuzzForm(f *testing.F) {
 			err = checkGrant(values)
 		}
 		if err != nil {
-			r, known := errors.AsType[*refusal](err)
+			r, known := errors.AsType[*oauthError](err)
 			if !known || r.status != 400 && r.status != 401 || r.Description == "" {
 				t.Fatalf("%q %q: %#v", header, form, err)
 			}

@@ -30,7 +30,7 @@ type View struct {
 	// Id of the key request that it came from; empty: of none.
 	Request string `json:"request_id"`
 	// Time at which it was made (RFC 3339).
-	Created string `json:"date_created"`
+	Created string `json:"date_created" format:"date-time"`
 	// Time at which it expires (RFC 3339); empty: never.
 	Expires string `json:"expires"`
 	// Time at which the key before the newest ends (RFC 3339); empty: there is none.

@@ -146,11 +146,11 @@ type developerSession struct {
 	// User-Agent of the browser.
 	UserAgent string `json:"user_agent"`
 	// Time of the log-in (RFC 3339).
-	Began string `json:"began"`
+	Began string `json:"began" format:"date-time"`
 	// Time of the last call (RFC 3339), to the minute.
-	UsedAt string `json:"used_at"`
+	UsedAt string `json:"used_at" format:"date-time"`
 	// Time at which the session ends (RFC 3339).
-	Expires string `json:"expires"`
+	Expires string `json:"expires" format:"date-time"`
 	// Whether it is the session of this call.
 	Current bool `json:"current"`
 }

@@ -34,7 +34,7 @@ type StreamEvent struct {
 	// Type of the event: event_type of the output.
 	Type string `json:"type"`
 	// Time at which the gateway took the message in (RFC 3339).
-	Timestamp string `json:"timestamp"`
+	Timestamp string `json:"timestamp" format:"date-time"`
 	// Id of the API whose stream sends the message.
 	API string `json:"api_id"`
 	// Name of the stream.

@@ -39,28 +39,28 @@ type Webhook struct {
 	Enabled bool `json:"enabled"`
 	// Time at which it was disabled (RFC 3339); filled in.
 	// Example: "2026-11-28T07:00:00Z"
-	Disabled *string `json:"disabled_at,omitempty"`
+	Disabled *string `json:"disabled_at,omitempty" format:"date-time"`
 	// Reason for which it was disabled; filled in.
 	// Example: "nothing could be delivered for 5 days"
 	DisabledFor string `json:"disabled_for,omitempty"`
 	// Time since which no message could be delivered (RFC 3339); filled in.
 	// Example: "2026-11-28T07:00:00Z"
-	Failing *string `json:"failing_since,omitempty"`
+	Failing *string `json:"failing_since,omitempty" format:"date-time"`
 	// Events of streams that were not queued, because too many waited for it; filled in.
 	// Example: 3
 	Missed int64 `json:"missed_events,omitempty"`
 	// Time of the last of missed_events (RFC 3339); filled in.
 	// Example: "2026-11-28T07:00:00Z"
-	MissedAt *string `json:"missed_at,omitempty"`
+	MissedAt *string `json:"missed_at,omitempty" format:"date-time"`
 	// Time until which messages are signed with the former secret as well (RFC 3339); filled in.
 	// Example: "2026-11-28T07:00:00Z"
-	FormerUntil *string `json:"former_secret_until,omitempty"`
+	FormerUntil *string `json:"former_secret_until,omitempty" format:"date-time"`
 	// Time at which it was made (RFC 3339); filled in.
 	// Example: "2026-11-28T07:00:00Z"
-	Created string `json:"date_created"`
+	Created string `json:"date_created" format:"date-time"`
 	// Time of the last change (RFC 3339); filled in.
 	// Example: "2026-11-28T07:00:00Z"
-	Updated string `json:"date_updated"`
+	Updated string `json:"date_updated" format:"date-time"`
 }
 
 // Wanted is the body of a call that creates a webhook.

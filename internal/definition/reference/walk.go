@@ -15,7 +15,7 @@ func (c *Comments) Of(t reflect.Type) (members []Member) {
 	for f := range bare(t).Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
-		case name == "-" || f.Type == unknownType || !f.IsExported() && !f.Anonymous:
+		case name == "-" || f.Type == unknownType || !f.IsExported():
 		case options == "inline" || f.Anonymous && name == "":
 			members = append(members, c.Of(f.Type)...)
 		case name != "":

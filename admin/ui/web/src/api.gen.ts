@@ -4242,7 +4242,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * End an access token of the client that asks (RFC 7009); the form holds token
+         * End an access token of the client that asks (RFC 7009); the client stands in Authorization (Basic) or in the form
          * @description Needs no credential.
          */
         post: operations["post-oauth-revoke"];
@@ -4262,7 +4262,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Get an access token by the client credentials grant (RFC 6749, section 4.4); the form holds grant_type, the client stands in Authorization or in the form
+         * Get an access token by the client credentials grant (RFC 6749, section 4.4); the client stands in Authorization (Basic) or in the form
          * @description Needs no credential.
          */
         post: operations["post-oauth-token"];
@@ -6260,9 +6260,15 @@ export interface components {
              * @description Attempts since the message was last put into the queue.
              */
             attempts: number;
-            /** @description Time at which the message was put into the queue (RFC 3339). */
+            /**
+             * Format: date-time
+             * @description Time at which the message was put into the queue (RFC 3339).
+             */
             date_created: string;
-            /** @description Time at which the message was done or given up (RFC 3339); left out: it is not. */
+            /**
+             * Format: date-time
+             * @description Time at which the message was done or given up (RFC 3339); left out: it is not.
+             */
             date_finished?: string;
             /** @description Id of the developer that the message is for or about; empty: none. */
             developer_id: string;
@@ -6280,9 +6286,15 @@ export interface components {
              * @enum {string}
              */
             kind: "webhook" | "hook" | "letter";
-            /** @description Time of the last attempt (RFC 3339); left out: there was none. */
+            /**
+             * Format: date-time
+             * @description Time of the last attempt (RFC 3339); left out: there was none.
+             */
             last_attempt?: string;
-            /** @description Time of the next attempt (RFC 3339); left out: there will be none. */
+            /**
+             * Format: date-time
+             * @description Time of the next attempt (RFC 3339); left out: there will be none.
+             */
             next_attempt?: string;
             /** @description Body of the message, as it is sent; in the answer about one message only, for callers who may see it. */
             payload?: string;
@@ -6519,20 +6531,29 @@ export interface components {
             total_capped: boolean;
         };
         DeveloperSession: {
-            /** @description Time of the log-in (RFC 3339). */
+            /**
+             * Format: date-time
+             * @description Time of the log-in (RFC 3339).
+             */
             began: string;
             /**
              * @description Whether it is the session of this call.
              * @example true
              */
             current: boolean;
-            /** @description Time at which the session ends (RFC 3339). */
+            /**
+             * Format: date-time
+             * @description Time at which the session ends (RFC 3339).
+             */
             expires: string;
             /** @description Id of the session, which names it in calls; it is no credential. */
             id: string;
             /** @description IP address of the log-in. */
             ip: string;
-            /** @description Time of the last call (RFC 3339), to the minute. */
+            /**
+             * Format: date-time
+             * @description Time of the last call (RFC 3339), to the minute.
+             */
             used_at: string;
             /** @description User-Agent of the browser. */
             user_agent: string;
@@ -7139,6 +7160,7 @@ export interface components {
         };
         ExplainQuestion: {
             /**
+             * Format: date-time
              * @description Time to explain for (RFC 3339), which decides what has expired. Default: now.
              * @default now
              * @example 2026-11-28T07:00:00Z
@@ -7241,7 +7263,10 @@ export interface components {
         ExplainReport: {
             /** @description API that the request reaches; left out if it reaches none. */
             api?: components["schemas"]["ExplainAPI"];
-            /** @description Time that was explained for (RFC 3339); left out if that is now. */
+            /**
+             * Format: date-time
+             * @description Time that was explained for (RFC 3339); left out if that is now.
+             */
             at?: string;
             /** @description Key of the request; left out if none was found or needed. */
             key?: components["schemas"]["ExplainKey"];
@@ -7446,16 +7471,19 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
              * @example 0
              */
             data_expires?: number;
             /**
              * @description Older member, without effect.
+             * @default false
              * @example true
              */
             enable_detailed_recording?: boolean;
             /**
              * @description Whether requests are signed by HMAC. Not supported: must be false.
+             * @default false
              * @example false
              */
             hmac_enabled?: boolean;
@@ -7467,6 +7495,7 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
              * @example 0
              */
             id_extractor_deadline?: number;
@@ -7497,6 +7526,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
+             * @default 0
              * @example 0
              */
             post_expiry_grace_period?: number;
@@ -7529,6 +7559,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
+             * @default 0
              * @example 0
              */
             session_lifetime?: number;
@@ -7734,7 +7765,7 @@ export interface components {
              * @description Seconds for which the token is valid.
              */
             expires_in: number;
-            /** @description Always bearer. */
+            /** @description Always Bearer. */
             token_type: string;
         };
         GraphQL: {
@@ -9054,6 +9085,7 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
              * @example 0
              */
             data_expires?: number;
@@ -9064,6 +9096,7 @@ export interface components {
             date_created?: string;
             /**
              * @description Older member, without effect.
+             * @default false
              * @example true
              */
             enable_detailed_recording?: boolean;
@@ -9075,6 +9108,7 @@ export interface components {
             expires?: number;
             /**
              * @description Whether requests are signed by HMAC. Not supported: must be false.
+             * @default false
              * @example false
              */
             hmac_enabled?: boolean;
@@ -9086,6 +9120,7 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
              * @example 0
              */
             id_extractor_deadline?: number;
@@ -9184,6 +9219,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
+             * @default 0
              * @example 0
              */
             post_expiry_grace_period?: number;
@@ -9257,6 +9293,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
+             * @default 0
              * @example 0
              */
             session_lifetime?: number;
@@ -9368,14 +9405,30 @@ export interface components {
             Pages: number;
         };
         LetterShown: {
+            /**
+             * Format: date-time
+             * @description Time at which the letter was written.
+             */
+            created_at: string;
+            /** @description Id of the developer that the letter is for; empty: none. */
+            developer_id: string;
             /** @description E-mail address of the sender. */
             from: string;
             /** @description Letter as HTML. */
             html: string;
+            /** @description Id of the letter. */
+            id: string;
+            /**
+             * @description Name of the letter.
+             * @example key_email
+             */
+            kind: string;
             /** @description Subject of the letter. */
             subject: string;
             /** @description Letter as plain text. */
             text: string;
+            /** @description E-mail address that the letter is for. */
+            to: string;
         };
         Limits: {
             /**
@@ -9669,13 +9722,13 @@ export interface components {
             name: string;
         };
         NewClient: {
-            /** @description Name of the application, for people. */
+            /** @description What the application is, at most 2000 bytes. */
             app_description?: string;
-            /** @description Id of the policy that the client's tokens are to have; the developer must have a key or an approved request for it. */
+            /** @description Id of the policy that the client's tokens are to have. */
             policy_id?: string;
-            /** @description Address of the application, for people; tokens are given by the client credentials grant only. */
+            /** @description URI that the client may be redirected to. */
             redirect_uri?: string;
-            /** @description What the application does, for people. */
+            /** @description What the application calls the API for, at most 2000 bytes. */
             use_case?: string;
         };
         NewDeveloper: {
@@ -9931,6 +9984,15 @@ export interface components {
             redirect_uri?: string;
         } & {
             [key: string]: unknown;
+        };
+        OauthError: {
+            /**
+             * @description Code of the error.
+             * @example invalid_client
+             */
+            error: string;
+            /** @description What is wrong, in English. */
+            error_description?: string;
         };
         Object: {
             /**
@@ -11611,6 +11673,14 @@ export interface components {
             /** @description Revisions of the page, newest first, without their objects. */
             revisions: components["schemas"]["Revision"][] | null;
         };
+        RevocationForm: {
+            /** @description Id of the client; left out if Authorization has it. */
+            client_id?: string;
+            /** @description Secret of the client; left out if Authorization has it. */
+            client_secret?: string;
+            /** @description Token to end; the answer is the same if it is unknown. */
+            token?: string;
+        };
         Revoked: Record<string, never>;
         RewriteCondition: {
             /**
@@ -12144,6 +12214,7 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
              * @example 0
              */
             data_expires?: number;
@@ -12154,6 +12225,7 @@ export interface components {
             date_created?: string;
             /**
              * @description Older member, without effect.
+             * @default false
              * @example true
              */
             enable_detailed_recording?: boolean;
@@ -12166,6 +12238,7 @@ export interface components {
             expires?: number;
             /**
              * @description Whether requests are signed by HMAC. Not supported: must be false.
+             * @default false
              * @example false
              */
             hmac_enabled?: boolean;
@@ -12177,6 +12250,7 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
              * @example 0
              */
             id_extractor_deadline?: number;
@@ -12283,6 +12357,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
+             * @default 0
              * @example 0
              */
             post_expiry_grace_period?: number;
@@ -12361,6 +12436,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
+             * @default 0
              * @example 0
              */
             session_lifetime?: number;
@@ -12753,7 +12829,10 @@ export interface components {
              * @description Seconds between two fetches; 0: on demand only.
              */
             interval: number;
-            /** @description Time at which the schema was last taken from the upstream (RFC 3339); left out: never. */
+            /**
+             * Format: date-time
+             * @description Time at which the schema was last taken from the upstream (RFC 3339); left out: never.
+             */
             last_schema_update?: string;
             /** @description Reason for which the last attempt failed; empty: it did not. */
             last_sync_error: string;
@@ -12777,7 +12856,7 @@ export interface components {
              * @description Kind of the object.
              * @enum {string}
              */
-            kind: "api" | "policy";
+            kind: "api" | "policy" | "certificate" | "hook" | "secret";
             /** @description Name of the object. */
             name: string;
         };
@@ -12896,7 +12975,10 @@ export interface components {
             data_encoding?: string;
             /** @description Name of the stream. */
             stream?: string;
-            /** @description Time at which the gateway took the message in (RFC 3339). */
+            /**
+             * Format: date-time
+             * @description Time at which the gateway took the message in (RFC 3339).
+             */
             timestamp?: string;
             /** @description Type of the event: event_type of the output. */
             type?: string;
@@ -13033,6 +13115,17 @@ export interface components {
         } & {
             [key: string]: unknown;
         });
+        TokenForm: {
+            /** @description Id of the client; left out if Authorization has it. */
+            client_id?: string;
+            /** @description Secret of the client; left out if Authorization has it. */
+            client_secret?: string;
+            /**
+             * @description Kind of the request: only client credentials are granted.
+             * @enum {string}
+             */
+            grant_type?: "client_credentials";
+        };
         Transport: {
             /**
              * Format: double
@@ -13903,7 +13996,10 @@ export interface components {
              * @enum {string}
              */
             auth_type: "authToken" | "basic" | "oauth";
-            /** @description Time at which it was made (RFC 3339). */
+            /**
+             * Format: date-time
+             * @description Time at which it was made (RFC 3339).
+             */
             date_created: string;
             /** @description Time at which it expires (RFC 3339); empty: never. */
             expires: string;
@@ -14005,11 +14101,13 @@ export interface components {
         };
         Webhook: {
             /**
+             * Format: date-time
              * @description Time at which it was made (RFC 3339); filled in.
              * @example 2026-11-28T07:00:00Z
              */
             date_created?: string;
             /**
+             * Format: date-time
              * @description Time of the last change (RFC 3339); filled in.
              * @example 2026-11-28T07:00:00Z
              */
@@ -14020,6 +14118,7 @@ export interface components {
              */
             developer_id?: string;
             /**
+             * Format: date-time
              * @description Time at which it was disabled (RFC 3339); filled in.
              * @example 2026-11-28T07:00:00Z
              */
@@ -14043,11 +14142,13 @@ export interface components {
              */
             events?: string[] | null;
             /**
+             * Format: date-time
              * @description Time since which no message could be delivered (RFC 3339); filled in.
              * @example 2026-11-28T07:00:00Z
              */
             failing_since?: string;
             /**
+             * Format: date-time
              * @description Time until which messages are signed with the former secret as well (RFC 3339); filled in.
              * @example 2026-11-28T07:00:00Z
              */
@@ -14058,6 +14159,7 @@ export interface components {
              */
             id?: string;
             /**
+             * Format: date-time
              * @description Time of the last of missed_events (RFC 3339); filled in.
              * @example 2026-11-28T07:00:00Z
              */
@@ -14214,7 +14316,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiList"] | components["schemas"]["ApiRows"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14223,7 +14325,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14232,7 +14334,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14241,7 +14343,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14280,7 +14382,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14289,7 +14391,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14298,7 +14400,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14307,7 +14409,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14316,7 +14418,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -14325,7 +14427,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -14334,7 +14436,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14343,7 +14445,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14391,7 +14493,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyList"] | components["schemas"]["KeyRows"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14400,7 +14502,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14409,7 +14511,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14418,7 +14520,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14454,7 +14556,7 @@ export interface operations {
                     "application/json": components["schemas"]["Found"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14463,7 +14565,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14472,7 +14574,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14481,7 +14583,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -14490,7 +14592,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -14499,7 +14601,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14508,7 +14610,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14556,7 +14658,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiList"] | components["schemas"]["ApiRows"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14565,7 +14667,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14574,7 +14676,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14583,7 +14685,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14622,7 +14724,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14631,7 +14733,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14640,7 +14742,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14649,7 +14751,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14658,7 +14760,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -14667,7 +14769,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14676,7 +14778,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14708,7 +14810,7 @@ export interface operations {
                     "application/json": components["schemas"]["StreamDocument"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14717,7 +14819,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14726,7 +14828,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -14735,7 +14837,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14744,7 +14846,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14786,7 +14888,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14795,7 +14897,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14804,7 +14906,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14813,7 +14915,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -14822,7 +14924,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14831,7 +14933,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -14840,7 +14942,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14849,7 +14951,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14887,7 +14989,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14896,7 +14998,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14905,7 +15007,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -14914,7 +15016,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14923,7 +15025,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14932,7 +15034,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14969,7 +15071,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunningStreams"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -14978,7 +15080,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14987,7 +15089,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14996,7 +15098,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15005,7 +15107,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15014,7 +15116,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15053,7 +15155,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tried"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15062,7 +15164,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15071,7 +15173,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15080,7 +15182,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15089,7 +15191,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -15098,7 +15200,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15107,7 +15209,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15116,7 +15218,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15157,7 +15259,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15166,7 +15268,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15175,7 +15277,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15184,7 +15286,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -15193,7 +15295,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15202,7 +15304,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15211,7 +15313,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15243,7 +15345,7 @@ export interface operations {
                     "application/json": components["schemas"]["API"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15252,7 +15354,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15261,7 +15363,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15270,7 +15372,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15279,7 +15381,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15321,7 +15423,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15330,7 +15432,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15339,7 +15441,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15348,7 +15450,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15357,7 +15459,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15366,7 +15468,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -15375,7 +15477,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15384,7 +15486,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15393,7 +15495,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15431,7 +15533,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15440,7 +15542,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15449,7 +15551,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15458,7 +15560,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15467,7 +15569,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15476,7 +15578,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15508,7 +15610,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15517,7 +15619,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15526,7 +15628,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15535,7 +15637,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15544,7 +15646,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15581,7 +15683,7 @@ export interface operations {
                     "application/json": components["schemas"]["ObjectHistory"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15590,7 +15692,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15599,7 +15701,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15608,7 +15710,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15617,7 +15719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15626,7 +15728,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15675,7 +15777,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyList"] | components["schemas"]["KeyRows"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15684,7 +15786,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15693,7 +15795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15702,7 +15804,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15741,7 +15843,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyDetail"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15750,7 +15852,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15759,7 +15861,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15768,7 +15870,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15777,7 +15879,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15825,7 +15927,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyDetail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -15834,7 +15936,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15843,7 +15945,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15852,7 +15954,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15861,7 +15963,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15870,7 +15972,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -15879,7 +15981,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -15888,7 +15990,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15897,7 +15999,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15934,7 +16036,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15943,7 +16045,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15952,7 +16054,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15961,7 +16063,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15970,7 +16072,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16007,7 +16109,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemberOrigin"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16016,7 +16118,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16025,7 +16127,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16034,7 +16136,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16043,7 +16145,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16052,7 +16154,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16089,9 +16191,10 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PlayAnswer"];
+                    "text/event-stream": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16100,7 +16203,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16109,7 +16212,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16118,7 +16221,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16127,7 +16230,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -16136,7 +16239,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -16145,7 +16248,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16154,7 +16257,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16189,7 +16292,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16198,7 +16301,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16207,7 +16310,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16216,7 +16319,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16225,7 +16328,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16234,7 +16337,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16273,7 +16376,7 @@ export interface operations {
                     "application/json": components["schemas"]["Checked"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16282,7 +16385,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16291,7 +16394,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16300,7 +16403,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16309,7 +16412,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -16318,7 +16421,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -16327,7 +16430,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16336,7 +16439,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16368,7 +16471,7 @@ export interface operations {
                     "application/json": components["schemas"]["History"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16377,7 +16480,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16386,7 +16489,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16395,7 +16498,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16404,7 +16507,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16413,7 +16516,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16445,7 +16548,7 @@ export interface operations {
                     "application/json": components["schemas"]["Status"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16454,7 +16557,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16463,7 +16566,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16472,7 +16575,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16481,7 +16584,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16490,7 +16593,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16532,7 +16635,7 @@ export interface operations {
                     "application/json": components["schemas"]["SyncAnswer"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16541,7 +16644,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16550,7 +16653,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16559,7 +16662,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16568,7 +16671,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16577,7 +16680,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16586,7 +16689,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Gateway */
+            /** @description Another server did not answer as it should. */
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -16595,7 +16698,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16632,7 +16735,7 @@ export interface operations {
                     "application/json": components["schemas"]["Visible"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16641,7 +16744,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16650,7 +16753,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16659,7 +16762,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16668,7 +16771,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16677,7 +16780,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16712,7 +16815,7 @@ export interface operations {
                     "application/json": components["schemas"]["FieldsUse"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -16721,7 +16824,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16730,7 +16833,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16739,7 +16842,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16748,7 +16851,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16757,7 +16860,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16789,7 +16892,7 @@ export interface operations {
                     "application/json": components["schemas"]["OperationsUse"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16798,7 +16901,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16807,7 +16910,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16816,7 +16919,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16825,7 +16928,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16857,7 +16960,7 @@ export interface operations {
                     "application/json": components["schemas"]["ApiUses"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16866,7 +16969,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16875,7 +16978,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -16884,7 +16987,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16893,7 +16996,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16933,7 +17036,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuditList"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16942,7 +17045,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -16951,7 +17054,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -16960,7 +17063,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16989,7 +17092,7 @@ export interface operations {
                     "application/json": components["schemas"]["CertificateList"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -16998,7 +17101,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17007,7 +17110,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17016,7 +17119,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17052,7 +17155,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17061,7 +17164,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17070,7 +17173,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17079,7 +17182,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17088,7 +17191,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -17097,7 +17200,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17106,7 +17209,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17115,7 +17218,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17147,7 +17250,7 @@ export interface operations {
                     "application/json": components["schemas"]["Info"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17156,7 +17259,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17165,7 +17268,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -17174,7 +17277,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17183,7 +17286,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17215,7 +17318,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17224,7 +17327,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17233,7 +17336,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -17242,7 +17345,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17251,7 +17354,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17280,7 +17383,7 @@ export interface operations {
                     "application/json": components["schemas"]["ConfigState"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17289,7 +17392,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17298,7 +17401,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17307,7 +17410,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17343,7 +17446,7 @@ export interface operations {
                     "application/json": components["schemas"]["Outcome"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17352,7 +17455,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17361,7 +17464,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17370,7 +17473,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -17379,7 +17482,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17388,7 +17491,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -17397,7 +17500,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17406,7 +17509,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17415,7 +17518,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17454,7 +17557,7 @@ export interface operations {
                     "application/json": components["schemas"]["Effect"] | components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17463,7 +17566,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17472,7 +17575,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17481,7 +17584,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -17490,7 +17593,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17499,7 +17602,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -17508,7 +17611,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17517,7 +17620,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17526,7 +17629,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17571,7 +17674,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReplayReport"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17580,7 +17683,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17589,7 +17692,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17598,7 +17701,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -17607,7 +17710,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17616,7 +17719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -17625,7 +17728,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -17634,7 +17737,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17643,7 +17746,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17675,7 +17778,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReplayReport"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17684,7 +17787,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17693,7 +17796,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -17702,7 +17805,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17711,7 +17814,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17745,7 +17848,7 @@ export interface operations {
                     "application/json": components["schemas"]["RevisionList"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17754,7 +17857,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17763,7 +17866,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17772,7 +17875,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17804,7 +17907,7 @@ export interface operations {
                     "application/json": components["schemas"]["Revision"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17813,7 +17916,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17822,7 +17925,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -17831,7 +17934,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17840,7 +17943,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17875,7 +17978,7 @@ export interface operations {
                     "application/json": components["schemas"]["Whom"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17884,7 +17987,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17893,7 +17996,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17902,7 +18005,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -17911,7 +18014,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -17920,7 +18023,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17955,7 +18058,7 @@ export interface operations {
                     "application/json": components["schemas"]["RevisionDiff"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -17964,7 +18067,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -17973,7 +18076,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -17982,7 +18085,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -17991,7 +18094,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18000,7 +18103,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18039,7 +18142,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18048,7 +18151,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18057,7 +18160,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18066,7 +18169,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -18075,7 +18178,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -18084,7 +18187,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -18093,7 +18196,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18102,7 +18205,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18111,7 +18214,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18151,7 +18254,7 @@ export interface operations {
                     "application/json": components["schemas"]["ConnectionList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18160,7 +18263,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18169,7 +18272,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18178,7 +18281,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18187,7 +18290,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18219,7 +18322,7 @@ export interface operations {
                     "application/json": components["schemas"]["Connection"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18228,7 +18331,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18237,7 +18340,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -18246,7 +18349,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18255,7 +18358,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18292,7 +18395,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18301,7 +18404,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18310,7 +18413,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18319,7 +18422,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -18328,7 +18431,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18337,7 +18440,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18366,7 +18469,7 @@ export interface operations {
                     "application/json": components["schemas"]["FindingList"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18375,7 +18478,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18384,7 +18487,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18393,7 +18496,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18422,7 +18525,7 @@ export interface operations {
                     "application/json": components["schemas"]["HandlerList"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18431,7 +18534,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18440,7 +18543,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18449,7 +18552,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18485,7 +18588,7 @@ export interface operations {
                     "application/json": components["schemas"]["ExplainReport"] | components["schemas"]["ExplainRefused"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18494,7 +18597,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18503,7 +18606,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18512,7 +18615,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -18521,7 +18624,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -18530,7 +18633,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18539,7 +18642,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18548,7 +18651,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19015,7 +19118,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19024,7 +19127,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19033,7 +19136,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19042,7 +19145,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -19051,7 +19154,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19060,7 +19163,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19069,7 +19172,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19101,14 +19204,14 @@ export interface operations {
                     "application/json": components["schemas"]["Bundle"];
                 };
             };
-            /** @description Not Modified */
+            /** @description Nothing has changed since the answer whose ETag If-None-Match names. */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19117,7 +19220,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19126,7 +19229,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19135,7 +19238,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19144,7 +19247,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19176,7 +19279,7 @@ export interface operations {
                     "application/json": components["schemas"]["Delivery"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19185,7 +19288,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19194,7 +19297,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19203,7 +19306,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19237,7 +19340,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyChanges"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19246,7 +19349,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19255,7 +19358,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19264,7 +19367,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19273,7 +19376,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19309,7 +19412,7 @@ export interface operations {
                     "application/json": components["schemas"]["FoundKey"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19318,7 +19421,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19327,7 +19430,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19336,7 +19439,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -19345,7 +19448,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -19354,7 +19457,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19363,7 +19466,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19372,7 +19475,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19408,7 +19511,7 @@ export interface operations {
                     "application/json": components["schemas"]["StrengthenedKey"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19417,7 +19520,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19426,7 +19529,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19435,7 +19538,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -19444,7 +19547,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19453,7 +19556,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -19462,7 +19565,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19471,7 +19574,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19480,7 +19583,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19516,7 +19619,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19525,7 +19628,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19534,7 +19637,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19543,7 +19646,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -19552,7 +19655,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19561,7 +19664,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19570,7 +19673,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19602,7 +19705,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19611,7 +19714,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19620,7 +19723,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19629,7 +19732,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19665,7 +19768,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19674,7 +19777,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19683,7 +19786,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19692,7 +19795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -19701,7 +19804,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19710,7 +19813,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19719,7 +19822,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19748,7 +19851,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayList"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19757,7 +19860,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19766,7 +19869,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19775,7 +19878,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19807,7 +19910,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19816,7 +19919,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19825,7 +19928,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -19834,7 +19937,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19843,7 +19946,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19879,7 +19982,7 @@ export interface operations {
                     "application/json": components["schemas"]["SchemaProblems"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19888,7 +19991,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19897,7 +20000,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19906,7 +20009,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -19915,7 +20018,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19924,7 +20027,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19933,7 +20036,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19969,7 +20072,7 @@ export interface operations {
                     "application/json": components["schemas"]["Composition"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19978,7 +20081,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19987,7 +20090,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19996,7 +20099,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -20005,7 +20108,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -20014,7 +20117,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20023,7 +20126,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20057,7 +20160,7 @@ export interface operations {
                     "application/json": components["schemas"]["HookList"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20066,7 +20169,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20075,7 +20178,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20084,7 +20187,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20120,7 +20223,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20129,7 +20232,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20138,7 +20241,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20147,7 +20250,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -20156,7 +20259,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -20165,7 +20268,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -20174,7 +20277,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20183,7 +20286,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20215,7 +20318,7 @@ export interface operations {
                     "application/json": components["schemas"]["HookBody"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20224,7 +20327,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20233,7 +20336,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -20242,7 +20345,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20251,7 +20354,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20290,7 +20393,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20299,7 +20402,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20308,7 +20411,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20317,7 +20420,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -20326,7 +20429,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -20335,7 +20438,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -20344,7 +20447,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -20353,7 +20456,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20362,7 +20465,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20397,7 +20500,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20406,7 +20509,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20415,7 +20518,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -20424,7 +20527,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -20433,7 +20536,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20442,7 +20545,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20490,7 +20593,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyList"] | components["schemas"]["KeyRows"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20499,7 +20602,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20508,7 +20611,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20517,7 +20620,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20558,7 +20661,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyDetail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20567,7 +20670,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20576,7 +20679,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20585,7 +20688,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -20594,7 +20697,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -20603,7 +20706,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -20612,7 +20715,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20621,7 +20724,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20659,7 +20762,7 @@ export interface operations {
                     "application/json": components["schemas"]["DetailedKeys"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20668,7 +20771,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20677,7 +20780,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20686,7 +20789,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20722,7 +20825,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyFound"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20731,7 +20834,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20740,7 +20843,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20749,7 +20852,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -20758,7 +20861,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -20767,7 +20870,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -20776,7 +20879,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20785,7 +20888,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20814,7 +20917,7 @@ export interface operations {
                     "application/json": components["schemas"]["LegacyKeys"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20823,7 +20926,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20832,7 +20935,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20841,7 +20944,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20880,7 +20983,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20889,7 +20992,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20898,7 +21001,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20907,7 +21010,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -20916,7 +21019,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -20925,7 +21028,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -20934,7 +21037,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -20966,7 +21069,7 @@ export interface operations {
                     "application/json": components["schemas"]["Difference"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -20975,7 +21078,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -20984,7 +21087,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -20993,7 +21096,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -21002,7 +21105,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21039,7 +21142,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyDetail"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21048,7 +21151,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21057,7 +21160,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -21066,7 +21169,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -21075,7 +21178,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21121,7 +21224,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyDetail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21130,7 +21233,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21139,7 +21242,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21148,7 +21251,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -21157,7 +21260,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -21166,7 +21269,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -21175,7 +21278,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -21184,7 +21287,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -21193,7 +21296,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21237,7 +21340,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyDetail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21246,7 +21349,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21255,7 +21358,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21264,7 +21367,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -21273,7 +21376,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -21282,7 +21385,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -21291,7 +21394,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -21300,7 +21403,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21335,7 +21438,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21344,7 +21447,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21353,7 +21456,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -21362,7 +21465,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -21371,7 +21474,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21408,7 +21511,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemberOrigin"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21417,7 +21520,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21426,7 +21529,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21435,7 +21538,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -21444,7 +21547,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -21453,7 +21556,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21495,7 +21598,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyDetail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21504,7 +21607,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21513,7 +21616,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21522,7 +21625,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -21531,7 +21634,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -21540,7 +21643,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -21549,7 +21652,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -21558,7 +21661,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -21567,7 +21670,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21605,7 +21708,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21614,7 +21717,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21623,7 +21726,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -21632,7 +21735,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -21641,7 +21744,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21683,7 +21786,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyDetail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21692,7 +21795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21701,7 +21804,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21710,7 +21813,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -21719,7 +21822,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -21728,7 +21831,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -21737,7 +21840,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -21746,7 +21849,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21781,7 +21884,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyDetail"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21790,7 +21893,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21799,7 +21902,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21808,7 +21911,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -21817,7 +21920,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -21826,7 +21929,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21879,7 +21982,7 @@ export interface operations {
                     "application/json": components["schemas"]["UsageReport"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -21888,7 +21991,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21897,7 +22000,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21906,7 +22009,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -21915,7 +22018,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -21924,7 +22027,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -21980,7 +22083,7 @@ export interface operations {
                     "application/json": components["schemas"]["OrgList"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -21989,7 +22092,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -21998,7 +22101,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -22007,7 +22110,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22043,7 +22146,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22052,7 +22155,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22061,7 +22164,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22070,7 +22173,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -22079,7 +22182,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -22088,7 +22191,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -22097,7 +22200,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -22106,7 +22209,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22138,7 +22241,7 @@ export interface operations {
                     "application/json": components["schemas"]["Org"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22147,7 +22250,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22156,7 +22259,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -22165,7 +22268,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -22174,7 +22277,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22216,7 +22319,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22225,7 +22328,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22234,7 +22337,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22243,7 +22346,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -22252,7 +22355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -22261,7 +22364,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -22270,7 +22373,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -22279,7 +22382,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -22288,7 +22391,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22323,7 +22426,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22332,7 +22435,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22341,7 +22444,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -22350,7 +22453,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -22359,7 +22462,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -22368,7 +22471,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22412,7 +22515,7 @@ export interface operations {
                     "application/json": components["schemas"]["PolicyList"] | components["schemas"]["PolicyRows"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22421,7 +22524,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22430,7 +22533,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -22439,7 +22542,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22478,7 +22581,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22487,7 +22590,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22496,7 +22599,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22505,7 +22608,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -22514,7 +22617,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -22523,7 +22626,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -22532,7 +22635,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -22541,7 +22644,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22589,7 +22692,7 @@ export interface operations {
                     "application/json": components["schemas"]["PolicyList"] | components["schemas"]["PolicyRows"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22598,7 +22701,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22607,7 +22710,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -22616,7 +22719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22648,7 +22751,7 @@ export interface operations {
                     "application/json": components["schemas"]["Policy"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22657,7 +22760,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22666,7 +22769,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -22675,7 +22778,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -22684,7 +22787,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22726,7 +22829,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22735,7 +22838,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22744,7 +22847,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22753,7 +22856,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -22762,7 +22865,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -22771,7 +22874,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -22780,7 +22883,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -22789,7 +22892,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -22798,7 +22901,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22833,7 +22936,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22842,7 +22945,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22851,7 +22954,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -22860,7 +22963,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -22869,7 +22972,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -22878,7 +22981,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22915,7 +23018,7 @@ export interface operations {
                     "application/json": components["schemas"]["ObjectHistory"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -22924,7 +23027,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -22933,7 +23036,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -22942,7 +23045,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -22951,7 +23054,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -22960,7 +23063,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -22997,7 +23100,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemberOrigin"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23006,7 +23109,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23015,7 +23118,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23024,7 +23127,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23033,7 +23136,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -23042,7 +23145,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23074,7 +23177,7 @@ export interface operations {
                     "application/json": components["schemas"]["PolicyUses"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23083,7 +23186,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23092,7 +23195,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23101,7 +23204,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -23110,7 +23213,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23139,7 +23242,7 @@ export interface operations {
                     "application/json": components["schemas"]["Brand"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23148,7 +23251,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23157,7 +23260,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -23166,7 +23269,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23202,7 +23305,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23211,7 +23314,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23220,7 +23323,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23229,7 +23332,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -23238,7 +23341,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -23247,7 +23350,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -23256,7 +23359,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -23265,7 +23368,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23294,7 +23397,7 @@ export interface operations {
                     "application/json": components["schemas"]["Catalogue"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23303,7 +23406,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23312,7 +23415,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -23321,7 +23424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23357,7 +23460,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23366,7 +23469,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23375,7 +23478,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23384,7 +23487,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23393,7 +23496,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -23402,7 +23505,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -23411,7 +23514,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -23420,7 +23523,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -23429,7 +23532,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23465,7 +23568,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23474,7 +23577,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23483,7 +23586,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23492,7 +23595,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -23501,7 +23604,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -23510,7 +23613,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -23519,7 +23622,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -23528,7 +23631,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23570,7 +23673,7 @@ export interface operations {
                     "application/json": components["schemas"]["EntryList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23579,7 +23682,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23588,7 +23691,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23597,7 +23700,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -23606,7 +23709,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23642,7 +23745,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23651,7 +23754,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23660,7 +23763,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23669,7 +23772,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -23678,7 +23781,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -23687,7 +23790,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -23696,7 +23799,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -23705,7 +23808,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23737,7 +23840,7 @@ export interface operations {
                     "application/json": components["schemas"]["Entry"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23746,7 +23849,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23755,7 +23858,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23764,7 +23867,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -23773,7 +23876,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23812,7 +23915,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -23821,7 +23924,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23830,7 +23933,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23839,7 +23942,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23848,7 +23951,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -23857,7 +23960,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -23866,7 +23969,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -23875,7 +23978,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -23884,7 +23987,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23919,7 +24022,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -23928,7 +24031,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -23937,7 +24040,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -23946,7 +24049,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -23955,7 +24058,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -23964,7 +24067,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -23993,7 +24096,7 @@ export interface operations {
                     "application/json": components["schemas"]["Configuration"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24002,7 +24105,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24011,7 +24114,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -24020,7 +24123,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24056,7 +24159,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24065,7 +24168,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24074,7 +24177,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24083,7 +24186,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24092,7 +24195,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24101,7 +24204,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -24110,7 +24213,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -24119,7 +24222,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -24128,7 +24231,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24164,7 +24267,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24173,7 +24276,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24182,7 +24285,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24191,7 +24294,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24200,7 +24303,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -24209,7 +24312,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -24218,7 +24321,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -24227,7 +24330,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24256,7 +24359,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24265,7 +24368,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24274,7 +24377,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Gone */
+            /** @description There is no such call any more; Message names the one to use. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -24283,7 +24386,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -24292,7 +24395,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24321,7 +24424,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24330,7 +24433,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24339,7 +24442,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Gone */
+            /** @description There is no such call any more; Message names the one to use. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -24348,7 +24451,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -24357,7 +24460,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24389,7 +24492,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24398,7 +24501,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24407,7 +24510,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Gone */
+            /** @description There is no such call any more; Message names the one to use. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -24416,7 +24519,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -24425,7 +24528,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24465,7 +24568,7 @@ export interface operations {
                     "application/json": components["schemas"]["Log"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24474,7 +24577,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24483,7 +24586,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24492,7 +24595,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -24501,7 +24604,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24533,7 +24636,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryEntry"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24542,7 +24645,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24551,7 +24654,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24560,7 +24663,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -24569,7 +24672,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24604,7 +24707,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24613,7 +24716,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24622,7 +24725,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24631,7 +24734,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24640,7 +24743,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -24649,7 +24752,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24691,7 +24794,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeveloperList"] | components["schemas"]["DeveloperRows"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24700,7 +24803,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24709,7 +24812,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24718,7 +24821,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -24727,7 +24830,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24763,7 +24866,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24772,7 +24875,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24781,7 +24884,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24790,7 +24893,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24799,7 +24902,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -24808,7 +24911,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -24817,7 +24920,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -24826,7 +24929,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24865,7 +24968,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24874,7 +24977,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24883,7 +24986,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -24892,7 +24995,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -24901,7 +25004,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24910,7 +25013,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -24919,7 +25022,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -24928,7 +25031,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -24937,7 +25040,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -24973,7 +25076,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -24982,7 +25085,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -24991,7 +25094,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25000,7 +25103,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -25009,7 +25112,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -25018,7 +25121,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -25027,7 +25130,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25059,7 +25162,7 @@ export interface operations {
                     "application/json": components["schemas"]["Developer"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25068,7 +25171,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25077,7 +25180,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25086,7 +25189,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -25095,7 +25198,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25134,7 +25237,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25143,7 +25246,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25152,7 +25255,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25161,7 +25264,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25170,7 +25273,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -25179,7 +25282,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -25188,7 +25291,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -25197,7 +25300,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -25206,7 +25309,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25238,7 +25341,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25247,7 +25350,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25256,7 +25359,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25265,7 +25368,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -25274,7 +25377,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25311,7 +25414,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeveloperKeyList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25320,7 +25423,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25329,7 +25432,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25338,7 +25441,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25347,7 +25450,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -25356,7 +25459,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25395,7 +25498,7 @@ export interface operations {
                     "application/json": components["schemas"]["Shown"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25404,7 +25507,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25413,7 +25516,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25422,7 +25525,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25431,7 +25534,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -25440,7 +25543,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -25449,7 +25552,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -25458,7 +25561,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -25467,7 +25570,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25505,7 +25608,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25514,7 +25617,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25523,7 +25626,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25532,7 +25635,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25541,7 +25644,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -25550,7 +25653,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -25559,7 +25662,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -25568,7 +25671,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -25577,7 +25680,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25611,7 +25714,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25620,7 +25723,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25629,7 +25732,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25638,7 +25741,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -25647,7 +25750,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25684,7 +25787,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25693,7 +25796,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25702,7 +25805,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25711,7 +25814,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -25720,7 +25823,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25757,7 +25860,7 @@ export interface operations {
                     "application/json": components["schemas"]["ClientList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25766,7 +25869,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25775,7 +25878,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25784,7 +25887,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -25793,7 +25896,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25832,7 +25935,7 @@ export interface operations {
                     "application/json": components["schemas"]["Client"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -25841,7 +25944,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25850,7 +25953,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25859,7 +25962,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25868,7 +25971,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -25877,7 +25980,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -25886,7 +25989,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -25895,7 +25998,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -25904,7 +26007,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -25938,7 +26041,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -25947,7 +26050,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -25956,7 +26059,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -25965,7 +26068,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -25974,7 +26077,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26011,7 +26114,7 @@ export interface operations {
                     "application/json": components["schemas"]["Client"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26020,7 +26123,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26029,7 +26132,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -26038,7 +26141,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -26047,7 +26150,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26087,7 +26190,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26096,7 +26199,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26105,7 +26208,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26114,7 +26217,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -26123,7 +26226,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26159,7 +26262,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26168,7 +26271,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26177,7 +26280,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26186,7 +26289,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -26195,7 +26298,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -26204,7 +26307,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -26213,7 +26316,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -26222,7 +26325,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26254,7 +26357,7 @@ export interface operations {
                     "application/json": components["schemas"]["Document"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26263,7 +26366,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26272,7 +26375,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -26281,7 +26384,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -26290,7 +26393,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26329,7 +26432,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26338,7 +26441,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26347,7 +26450,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26356,7 +26459,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -26365,7 +26468,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -26374,7 +26477,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -26383,7 +26486,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -26392,7 +26495,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -26401,7 +26504,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26439,7 +26542,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26448,7 +26551,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26457,7 +26560,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -26466,7 +26569,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -26475,7 +26578,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -26484,7 +26587,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26519,7 +26622,7 @@ export interface operations {
                     "application/json": components["schemas"]["Documentation"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26528,7 +26631,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26537,7 +26640,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -26546,7 +26649,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -26555,7 +26658,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26584,7 +26687,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26593,7 +26696,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26602,7 +26705,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Gone */
+            /** @description There is no such call any more; Message names the one to use. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -26611,7 +26714,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -26620,7 +26723,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26649,7 +26752,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26658,7 +26761,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26667,7 +26770,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Gone */
+            /** @description There is no such call any more; Message names the one to use. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -26676,7 +26779,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -26685,7 +26788,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26717,7 +26820,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26726,7 +26829,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26735,7 +26838,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Gone */
+            /** @description There is no such call any more; Message names the one to use. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -26744,7 +26847,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -26753,7 +26856,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26789,7 +26892,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26798,7 +26901,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26807,7 +26910,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26816,7 +26919,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -26825,7 +26928,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -26834,7 +26937,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -26843,7 +26946,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -26852,7 +26955,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26884,7 +26987,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26893,7 +26996,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26902,7 +27005,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -26911,7 +27014,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -26947,7 +27050,7 @@ export interface operations {
                     "application/json": components["schemas"]["LetterList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -26956,7 +27059,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -26965,7 +27068,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -26974,7 +27077,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -26983,7 +27086,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27015,7 +27118,7 @@ export interface operations {
                     "application/json": components["schemas"]["LetterShown"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27024,7 +27127,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27033,7 +27136,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27042,7 +27145,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -27051,7 +27154,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27083,7 +27186,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27092,7 +27195,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27101,7 +27204,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27110,7 +27213,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -27119,7 +27222,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27148,7 +27251,7 @@ export interface operations {
                     "application/json": components["schemas"]["Developer"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27157,7 +27260,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27166,7 +27269,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -27175,7 +27278,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27211,7 +27314,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27220,7 +27323,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27229,7 +27332,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27238,7 +27341,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -27247,7 +27350,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -27256,7 +27359,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -27265,7 +27368,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -27274,7 +27377,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27307,7 +27410,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27316,7 +27419,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27325,7 +27428,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27334,7 +27437,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -27343,7 +27446,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -27352,7 +27455,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -27361,7 +27464,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27396,7 +27499,7 @@ export interface operations {
                     "application/json": components["schemas"]["Visible"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27405,7 +27508,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27414,7 +27517,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27423,7 +27526,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27432,7 +27535,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -27441,7 +27544,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -27450,7 +27553,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27487,9 +27590,10 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TryAnswer"];
+                    "text/event-stream": string;
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27498,7 +27602,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27507,7 +27611,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27516,7 +27620,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27525,7 +27629,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -27534,7 +27638,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -27543,7 +27647,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -27552,7 +27656,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -27561,7 +27665,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27570,7 +27674,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Gateway Timeout */
+            /** @description The call did not end in time. */
             504: {
                 headers: {
                     [name: string]: unknown;
@@ -27602,7 +27706,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryEntry"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27611,7 +27715,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27620,7 +27724,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27629,7 +27733,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -27638,7 +27742,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27673,7 +27777,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27682,7 +27786,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27691,7 +27795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27700,7 +27804,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -27709,7 +27813,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -27718,7 +27822,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27752,7 +27856,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeveloperKeyList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27761,7 +27865,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27770,7 +27874,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27779,7 +27883,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -27788,7 +27892,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27820,7 +27924,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27829,7 +27933,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27838,7 +27942,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27847,7 +27951,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -27856,7 +27960,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27901,7 +28005,7 @@ export interface operations {
                     "application/json": components["schemas"]["OwnRefusals"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27910,7 +28014,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -27919,7 +28023,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -27928,7 +28032,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -27937,7 +28041,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -27946,7 +28050,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -27985,7 +28089,7 @@ export interface operations {
                     "application/json": components["schemas"]["Shown"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -27994,7 +28098,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28003,7 +28107,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28012,7 +28116,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28021,7 +28125,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -28030,7 +28134,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -28039,7 +28143,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -28048,7 +28152,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -28057,7 +28161,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28096,7 +28200,7 @@ export interface operations {
                     "application/json": components["schemas"]["UsageReport"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28105,7 +28209,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28114,7 +28218,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28123,7 +28227,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28132,7 +28236,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -28141,7 +28245,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28175,7 +28279,7 @@ export interface operations {
                     "application/json": components["schemas"]["ClientList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28184,7 +28288,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28193,7 +28297,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28202,7 +28306,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -28211,7 +28315,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28243,7 +28347,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28252,7 +28356,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28261,7 +28365,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28270,7 +28374,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -28279,7 +28383,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28314,7 +28418,7 @@ export interface operations {
                     "application/json": components["schemas"]["Client"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28323,7 +28427,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28332,7 +28436,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28341,7 +28445,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -28350,7 +28454,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28386,7 +28490,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28395,7 +28499,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28404,7 +28508,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28413,7 +28517,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -28422,7 +28526,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -28431,7 +28535,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -28440,7 +28544,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -28449,7 +28553,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28485,7 +28589,7 @@ export interface operations {
                     "application/json": components["schemas"]["RequestPage"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28494,7 +28598,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28503,7 +28607,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28512,7 +28616,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -28521,7 +28625,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28557,7 +28661,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28566,7 +28670,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28575,7 +28679,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28584,7 +28688,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -28593,7 +28697,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -28602,7 +28706,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -28611,7 +28715,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -28620,7 +28724,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28652,7 +28756,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyRequest"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28661,7 +28765,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28670,7 +28774,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28679,7 +28783,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -28688,7 +28792,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28723,7 +28827,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28732,7 +28836,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28741,7 +28845,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28750,7 +28854,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -28759,7 +28863,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -28768,7 +28872,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28797,7 +28901,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeveloperSessions"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28806,7 +28910,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28815,7 +28919,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -28824,7 +28928,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28853,7 +28957,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28862,7 +28966,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28871,7 +28975,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -28880,7 +28984,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28912,7 +29016,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -28921,7 +29025,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -28930,7 +29034,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -28939,7 +29043,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -28948,7 +29052,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -28982,7 +29086,7 @@ export interface operations {
                     "application/json": components["schemas"]["List"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -28991,7 +29095,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29000,7 +29104,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29009,7 +29113,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -29018,7 +29122,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29054,7 +29158,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29063,7 +29167,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29072,7 +29176,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29081,7 +29185,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29090,7 +29194,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -29099,7 +29203,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -29108,7 +29212,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -29117,7 +29221,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29149,7 +29253,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29158,7 +29262,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29167,7 +29271,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29176,7 +29280,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -29185,7 +29289,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29224,7 +29328,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29233,7 +29337,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29242,7 +29346,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29251,7 +29355,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29260,7 +29364,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29269,7 +29373,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -29278,7 +29382,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -29287,7 +29391,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -29296,7 +29400,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29331,7 +29435,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29340,7 +29444,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29349,7 +29453,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29358,7 +29462,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29367,7 +29471,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -29376,7 +29480,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29415,7 +29519,7 @@ export interface operations {
                     "application/json": components["schemas"]["Log"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29424,7 +29528,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29433,7 +29537,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29442,7 +29546,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29451,7 +29555,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -29460,7 +29564,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29495,7 +29599,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29504,7 +29608,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29513,7 +29617,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29522,7 +29626,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -29531,7 +29635,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29566,7 +29670,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29575,7 +29679,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29584,7 +29688,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29593,7 +29697,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -29602,7 +29706,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29637,7 +29741,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29646,7 +29750,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29655,7 +29759,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29664,7 +29768,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29673,7 +29777,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -29682,7 +29786,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29721,7 +29825,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29730,7 +29834,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29739,7 +29843,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29748,7 +29852,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -29757,7 +29861,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -29766,7 +29870,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -29775,7 +29879,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -29784,7 +29888,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29813,7 +29917,7 @@ export interface operations {
                     "application/json": components["schemas"]["Menu"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29822,7 +29926,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29831,7 +29935,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -29840,7 +29944,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29876,7 +29980,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29885,7 +29989,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29894,7 +29998,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -29903,7 +30007,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -29912,7 +30016,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -29921,7 +30025,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -29930,7 +30034,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -29939,7 +30043,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -29975,7 +30079,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -29984,7 +30088,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -29993,7 +30097,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30002,7 +30106,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -30011,7 +30115,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -30020,7 +30124,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -30029,7 +30133,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -30038,7 +30142,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30067,7 +30171,7 @@ export interface operations {
                     "application/json": components["schemas"]["Pages"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30076,7 +30180,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30085,7 +30189,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -30094,7 +30198,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30130,7 +30234,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30139,7 +30243,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30148,7 +30252,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30157,7 +30261,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -30166,7 +30270,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -30175,7 +30279,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -30184,7 +30288,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -30193,7 +30297,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30229,7 +30333,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30238,7 +30342,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30247,7 +30351,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30256,7 +30360,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -30265,7 +30369,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -30274,7 +30378,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -30283,7 +30387,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -30292,7 +30396,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30328,7 +30432,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30337,7 +30441,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -30346,7 +30450,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -30355,7 +30459,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -30364,7 +30468,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30397,7 +30501,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30406,7 +30510,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -30415,7 +30519,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -30424,7 +30528,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -30433,7 +30537,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -30442,7 +30546,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30486,7 +30590,7 @@ export interface operations {
                     "application/json": components["schemas"]["PolicyList"] | components["schemas"]["PolicyRows"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30495,7 +30599,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30504,7 +30608,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -30513,7 +30617,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30552,7 +30656,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30561,7 +30665,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30570,7 +30674,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30579,7 +30683,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -30588,7 +30692,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -30597,7 +30701,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -30606,7 +30710,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -30615,7 +30719,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30663,7 +30767,7 @@ export interface operations {
                     "application/json": components["schemas"]["PolicyList"] | components["schemas"]["PolicyRows"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30672,7 +30776,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30681,7 +30785,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -30690,7 +30794,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30722,7 +30826,7 @@ export interface operations {
                     "application/json": components["schemas"]["Policy"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30731,7 +30835,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30740,7 +30844,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -30749,7 +30853,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -30758,7 +30862,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30800,7 +30904,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30809,7 +30913,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30818,7 +30922,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30827,7 +30931,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -30836,7 +30940,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -30845,7 +30949,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -30854,7 +30958,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -30863,7 +30967,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -30872,7 +30976,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30907,7 +31011,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -30916,7 +31020,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -30925,7 +31029,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -30934,7 +31038,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -30943,7 +31047,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -30952,7 +31056,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -30989,7 +31093,7 @@ export interface operations {
                     "application/json": components["schemas"]["ObjectHistory"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -30998,7 +31102,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31007,7 +31111,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31016,7 +31120,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31025,7 +31129,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -31034,7 +31138,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31071,7 +31175,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemberOrigin"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31080,7 +31184,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31089,7 +31193,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31098,7 +31202,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31107,7 +31211,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -31116,7 +31220,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31148,7 +31252,7 @@ export interface operations {
                     "application/json": components["schemas"]["PolicyUses"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31157,7 +31261,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31166,7 +31270,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31175,7 +31279,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -31184,7 +31288,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31216,7 +31320,7 @@ export interface operations {
                     "application/json": components["schemas"]["BrandShown"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31225,7 +31329,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31254,10 +31358,10 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/plain": string;
+                    "image/png": string;
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31266,7 +31370,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31308,7 +31412,7 @@ export interface operations {
                     "application/json": components["schemas"]["OfferList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31317,7 +31421,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31326,7 +31430,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31335,7 +31439,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31370,7 +31474,7 @@ export interface operations {
                     "application/json": components["schemas"]["Offer"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31379,7 +31483,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31388,7 +31492,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31423,7 +31527,7 @@ export interface operations {
                     "application/json": components["schemas"]["Documentation"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31432,7 +31536,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31441,7 +31545,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31482,7 +31586,7 @@ export interface operations {
                     "application/json": components["schemas"]["RouteList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31491,7 +31595,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31500,7 +31604,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31509,7 +31613,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31546,7 +31650,7 @@ export interface operations {
                     "application/json": components["schemas"]["Route"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31555,7 +31659,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31564,7 +31668,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31596,7 +31700,7 @@ export interface operations {
                     "application/json": components["schemas"]["PublicConfiguration"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31605,7 +31709,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31637,7 +31741,7 @@ export interface operations {
                     "application/json": components["schemas"]["ShownMenu"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31646,7 +31750,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31681,7 +31785,7 @@ export interface operations {
                     "application/json": components["schemas"]["ShownPage"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31690,7 +31794,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31734,7 +31838,7 @@ export interface operations {
                     "application/json": components["schemas"]["RequestPage"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31743,7 +31847,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31752,7 +31856,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31761,7 +31865,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -31770,7 +31874,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31806,7 +31910,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31815,7 +31919,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31824,7 +31928,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31833,7 +31937,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -31842,7 +31946,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -31851,7 +31955,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -31860,7 +31964,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -31869,7 +31973,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -31905,7 +32009,7 @@ export interface operations {
                     "application/json": components["schemas"]["ModelCredential"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -31914,7 +32018,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -31923,7 +32027,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -31932,7 +32036,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -31941,7 +32045,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -31950,7 +32054,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -31959,7 +32063,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -31968,7 +32072,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -31977,7 +32081,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -32013,7 +32117,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -32022,7 +32126,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -32031,7 +32135,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32040,7 +32144,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -32049,7 +32153,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -32058,7 +32162,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -32067,7 +32171,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -32076,7 +32180,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -32085,7 +32189,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -32117,7 +32221,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyRequest"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -32126,7 +32230,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32135,7 +32239,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -32144,7 +32248,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -32153,7 +32257,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -32192,7 +32296,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -32201,7 +32305,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -32210,7 +32314,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32219,7 +32323,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -32228,7 +32332,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -32237,7 +32341,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -32246,7 +32350,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -32255,7 +32359,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -32264,7 +32368,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -32299,7 +32403,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -32308,7 +32412,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32317,7 +32421,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -32326,7 +32430,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -32335,7 +32439,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -32344,7 +32448,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -32380,7 +32484,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -32389,7 +32493,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32398,7 +32502,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -32407,7 +32511,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -32416,7 +32520,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -32425,7 +32529,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -32434,7 +32538,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -32467,7 +32571,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -32476,7 +32580,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -32485,7 +32589,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -32494,7 +32598,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -32503,7 +32607,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -32512,7 +32616,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -32521,7 +32625,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -32559,7 +32663,7 @@ export interface operations {
                     "application/json": components["schemas"]["List"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -32568,7 +32672,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -32577,7 +32681,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32586,7 +32690,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -32595,7 +32699,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -32631,7 +32735,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -32640,7 +32744,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -32649,7 +32753,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32658,7 +32762,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -32667,7 +32771,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -32676,7 +32780,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -32685,7 +32789,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -32694,7 +32798,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -32726,7 +32830,7 @@ export interface operations {
                     "application/json": components["schemas"]["Types"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -32735,7 +32839,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32744,7 +32848,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -32753,7 +32857,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -32785,7 +32889,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -32794,7 +32898,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32803,7 +32907,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -32812,7 +32916,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -32821,7 +32925,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -32860,7 +32964,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -32869,7 +32973,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -32878,7 +32982,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32887,7 +32991,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -32896,7 +33000,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -32905,7 +33009,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -32914,7 +33018,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -32923,7 +33027,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -32932,7 +33036,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -32967,7 +33071,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -32976,7 +33080,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -32985,7 +33089,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -32994,7 +33098,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -33003,7 +33107,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33012,7 +33116,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -33051,7 +33155,7 @@ export interface operations {
                     "application/json": components["schemas"]["Log"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -33060,7 +33164,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -33069,7 +33173,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -33078,7 +33182,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -33087,7 +33191,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33096,7 +33200,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -33131,7 +33235,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -33140,7 +33244,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -33149,7 +33253,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -33158,7 +33262,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33167,7 +33271,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -33202,7 +33306,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -33211,7 +33315,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -33220,7 +33324,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -33229,7 +33333,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33238,7 +33342,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -33273,7 +33377,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -33282,7 +33386,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -33291,7 +33395,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -33300,7 +33404,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -33309,7 +33413,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33318,7 +33422,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -33357,7 +33461,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -33366,7 +33470,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -33375,7 +33479,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -33384,7 +33488,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -33393,7 +33497,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -33402,7 +33506,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -33411,7 +33515,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33420,7 +33524,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -33449,14 +33553,14 @@ export interface operations {
                     "application/json": components["schemas"]["Pulse"];
                 };
             };
-            /** @description Not Modified */
+            /** @description Nothing has changed since the answer whose ETag If-None-Match names. */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -33465,7 +33569,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -33474,7 +33578,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33483,7 +33587,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -33527,7 +33631,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusals"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -33536,7 +33640,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -33545,7 +33649,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -33554,7 +33658,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33563,7 +33667,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -33595,7 +33699,7 @@ export interface operations {
                     "application/json": components["schemas"]["Refusal"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -33604,7 +33708,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -33613,7 +33717,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -33622,7 +33726,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33631,7 +33735,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -33660,7 +33764,7 @@ export interface operations {
                     "application/json": components["schemas"]["Samples"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -33669,7 +33773,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -33678,7 +33782,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33687,7 +33791,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -33721,7 +33825,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -33730,7 +33834,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -33739,7 +33843,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33748,7 +33852,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -33780,7 +33884,7 @@ export interface operations {
                     "application/json": components["schemas"]["SearchResults"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -33789,7 +33893,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -33798,7 +33902,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -33807,7 +33911,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33816,7 +33920,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -33845,7 +33949,7 @@ export interface operations {
                     "application/json": components["schemas"]["SecretList"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -33854,7 +33958,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -33863,7 +33967,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33872,7 +33976,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -33908,7 +34012,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -33917,7 +34021,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -33926,7 +34030,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -33935,7 +34039,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -33944,7 +34048,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -33953,7 +34057,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -33962,7 +34066,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -33971,7 +34075,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34003,7 +34107,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -34012,7 +34116,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -34021,7 +34125,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -34030,7 +34134,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -34039,7 +34143,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -34048,7 +34152,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34077,7 +34181,7 @@ export interface operations {
                     "application/json": components["schemas"]["SigninSession"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -34086,7 +34190,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -34095,7 +34199,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -34104,7 +34208,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -34113,7 +34217,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34146,7 +34250,7 @@ export interface operations {
                     "application/json": components["schemas"]["SigninSession"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -34155,7 +34259,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -34164,7 +34268,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -34173,7 +34277,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -34182,7 +34286,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -34191,7 +34295,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -34200,7 +34304,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34229,7 +34333,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -34238,7 +34342,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -34247,7 +34351,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -34256,7 +34360,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -34265,7 +34369,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34294,7 +34398,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionList"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -34303,7 +34407,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -34312,7 +34416,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -34321,7 +34425,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34353,7 +34457,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -34362,7 +34466,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -34371,7 +34475,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -34380,7 +34484,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -34389,7 +34493,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34418,7 +34522,7 @@ export interface operations {
                     "application/json": components["schemas"]["SettingList"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -34427,7 +34531,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -34436,7 +34540,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -34445,7 +34549,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34483,7 +34587,7 @@ export interface operations {
                     "application/json": components["schemas"]["StreamList"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -34492,7 +34596,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -34501,7 +34605,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -34510,7 +34614,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -34519,7 +34623,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34569,7 +34673,7 @@ export interface operations {
                     "application/json": components["schemas"]["UsageReport"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -34578,7 +34682,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -34587,7 +34691,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -34596,7 +34700,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -34605,7 +34709,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34655,7 +34759,7 @@ export interface operations {
                     "application/json": components["schemas"]["UsageReport"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -34664,7 +34768,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -34673,7 +34777,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -34682,7 +34786,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -34691,7 +34795,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34733,7 +34837,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserList"] | components["schemas"]["UserRows"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -34742,7 +34846,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -34751,7 +34855,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -34760,7 +34864,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -34769,7 +34873,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34805,7 +34909,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -34814,7 +34918,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -34823,7 +34927,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -34832,7 +34936,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -34841,7 +34945,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -34850,7 +34954,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -34859,7 +34963,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34892,7 +34996,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -34901,7 +35005,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -34910,7 +35014,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -34919,7 +35023,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -34928,7 +35032,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -34937,7 +35041,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -34946,7 +35050,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -34979,7 +35083,7 @@ export interface operations {
                     "application/json": components["schemas"]["SigninSession"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -34988,7 +35092,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -34997,7 +35101,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -35006,7 +35110,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -35015,7 +35119,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -35024,7 +35128,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -35033,7 +35137,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -35062,7 +35166,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -35071,7 +35175,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -35080,7 +35184,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -35089,7 +35193,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -35121,7 +35225,7 @@ export interface operations {
                     "application/json": components["schemas"]["Link"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -35130,7 +35234,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -35139,7 +35243,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -35148,7 +35252,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -35157,7 +35261,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -35166,7 +35270,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -35202,7 +35306,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -35211,7 +35315,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -35220,7 +35324,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -35229,7 +35333,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -35238,7 +35342,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -35247,7 +35351,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -35256,7 +35360,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -35265,7 +35369,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -35274,7 +35378,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -35306,7 +35410,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -35315,7 +35419,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -35324,7 +35428,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -35333,7 +35437,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -35342,7 +35446,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -35381,7 +35485,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -35390,7 +35494,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -35399,7 +35503,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -35408,7 +35512,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -35417,7 +35521,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -35426,7 +35530,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -35435,7 +35539,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -35444,7 +35548,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -35453,7 +35557,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -35485,7 +35589,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -35494,7 +35598,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -35503,7 +35607,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -35512,7 +35616,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -35521,7 +35625,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -35530,7 +35634,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -35565,7 +35669,7 @@ export interface operations {
                     "application/json": components["schemas"]["Link"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -35574,7 +35678,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -35583,7 +35687,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -35592,7 +35696,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -35601,7 +35705,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -35610,7 +35714,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -35649,7 +35753,7 @@ export interface operations {
                     "application/json": components["schemas"]["Link"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -35658,7 +35762,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -35667,7 +35771,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -35676,7 +35780,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -35685,7 +35789,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -35694,7 +35798,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -35703,7 +35807,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -35712,7 +35816,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -35744,7 +35848,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -35753,7 +35857,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -35762,7 +35866,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -35771,7 +35875,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -35780,7 +35884,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -35819,7 +35923,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -35828,7 +35932,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -35837,7 +35941,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -35846,7 +35950,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -35855,7 +35959,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -35864,7 +35968,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -35873,7 +35977,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -35882,7 +35986,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -35891,7 +35995,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -35913,6 +36017,15 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -35969,7 +36082,11 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["RevocationForm"];
+            };
+        };
         responses: {
             /** @description OK */
             200: {
@@ -35980,40 +36097,40 @@ export interface operations {
                     "application/json": components["schemas"]["Revoked"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Envelope"];
+                    "application/json": components["schemas"]["OauthError"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Envelope"];
+                    "application/json": components["schemas"]["OauthError"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Envelope"];
+                    "application/json": components["schemas"]["OauthError"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Envelope"];
+                    "application/json": components["schemas"]["OauthError"];
                 };
             };
         };
@@ -36025,7 +36142,11 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": components["schemas"]["TokenForm"];
+            };
+        };
         responses: {
             /** @description OK */
             200: {
@@ -36036,40 +36157,40 @@ export interface operations {
                     "application/json": components["schemas"]["Granted"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Envelope"];
+                    "application/json": components["schemas"]["OauthError"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Envelope"];
+                    "application/json": components["schemas"]["OauthError"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Envelope"];
+                    "application/json": components["schemas"]["OauthError"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Envelope"];
+                    "application/json": components["schemas"]["OauthError"];
                 };
             };
         };
@@ -36096,7 +36217,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -36105,7 +36226,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -36114,7 +36235,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -36123,7 +36244,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -36152,6 +36273,15 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
         };
     };
     "get-readyz": {
@@ -36165,6 +36295,15 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
