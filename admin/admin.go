@@ -121,7 +121,7 @@ type Server struct {
 	throttle  *throttle.Throttle
 	memory    gatewayMemory
 	metrics   *callMetrics
-	openapi   []byte
+	openapi   func() ([]byte, error)
 
 	pulses      pulses
 	examining   sync.Mutex
@@ -192,9 +192,7 @@ func New(d Deps) (*Server, error) {
 	if err := s.openUsage(); err != nil {
 		return nil, err
 	}
-	if s.openapi, err = rest.Describe(s.routes(), d.Version, sources()...); err != nil {
-		return nil, fmt.Errorf("describing the API: %w", err)
-	}
+	s.openapi = sync.OnceValues(s.describe) // takes time, and few ask for it
 	if s.metrics, err = newCallMetrics(d.Metrics); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -122,11 +123,20 @@ func (s *Server) getReady(ctx context.Context, c *rest.Call) (any, error) {
 }
 
 // OpenAPI returns the OpenAPI document of the REST API, in JSON.
-func (s *Server) OpenAPI() []byte { return s.openapi }
+func (s *Server) OpenAPI() ([]byte, error) { return s.openapi() }
+
+func (s *Server) describe() ([]byte, error) {
+	text, err := rest.Describe(s.routes(), s.deps.Version, sources()...)
+	if err != nil {
+		return nil, fmt.Errorf("describing the API: %w", err)
+	}
+	return text, nil
+}
 
 // getDescription answers with the OpenAPI document.
 func (s *Server) getDescription(context.Context, *rest.Call) (any, error) {
-	return json.RawMessage(s.openapi), nil
+	text, err := s.OpenAPI()
+	return json.RawMessage(text), err
 }
 
 // How long entries of the audit log are kept by default, and how often old ones are

@@ -29,7 +29,11 @@ func describe(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("making an admin: %w", err)
 	}
-	if _, err := out.Write(append(server.OpenAPI(), '\n')); err != nil {
+	text, err := server.OpenAPI()
+	if err != nil {
+		return fmt.Errorf("describing the admin: %w", err)
+	}
+	if _, err := out.Write(append(text, '\n')); err != nil {
 		return fmt.Errorf("writing the description: %w", err)
 	}
 	return server.Shutdown(ctx)
