@@ -178,17 +178,24 @@ func (s *Server) settleACMELease(ctx context.Context, c *rest.Call) (any, error)
 
 // acmeList is what gateways obtain by ACME.
 type acmeList struct {
+	// Certificates by domain.
 	Certificates []acmeCertificate `json:"certificates"`
 }
 
 // acmeCertificate is a certificate that gateways obtain by ACME, or try to.
 type acmeCertificate struct {
-	Domain    string     `json:"domain"`
-	NotBefore *time.Time `json:"not_before,omitempty" doc:"absent: there is no certificate yet"`
-	NotAfter  *time.Time `json:"not_after,omitempty" doc:"absent: there is no certificate yet"`
-	Failures  int32      `json:"failures" doc:"attempts to obtain it or its successor that failed one after another"`
-	Error     string     `json:"error,omitempty" doc:"why the last attempt failed"`
-	NextTry   *time.Time `json:"next_try,omitempty" doc:"when gateways try again after a failure"`
+	// Host that the certificate is for.
+	Domain string `json:"domain"`
+	// Time from which it is valid; left out: there is no certificate yet.
+	NotBefore *time.Time `json:"not_before,omitempty"`
+	// Time until which it is valid; left out: there is no certificate yet.
+	NotAfter *time.Time `json:"not_after,omitempty"`
+	// Attempts to obtain it or its successor that failed one after another.
+	Failures int32 `json:"failures"`
+	// Reason for which the last attempt failed; left out: it did not.
+	Error string `json:"error,omitempty"`
+	// Time at which gateways try again after a failure; left out: there was none.
+	NextTry *time.Time `json:"next_try,omitempty"`
 }
 
 func (s *Server) listACME(ctx context.Context, _ *rest.Call) (any, error) {

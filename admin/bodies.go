@@ -10,7 +10,7 @@ import (
 
 // bodies are the files that declare what calls are sent and answered.
 //
-//go:embed apis.go certificates.go connections.go events.go explaintypes.go gateways.go graphqluse.go history.go hooks.go keyfind.go
+//go:embed acme.go apis.go certificates.go connections.go events.go explaintypes.go gateways.go graphqluse.go history.go hooks.go keyfind.go
 //go:embed keylists.go keys.go keysession.go operations.go orgs.go origin.go playground.go policies.go pulse.go revisions.go rotation.go
 //go:embed rows.go rows_users.go schemas.go secrets.go settings.go streams.go streamstate.go streamtry.go try.go users.go uses.go
 //go:embed apply/apply.go apply/effect.go apply/words.go delivery/log.go delivery/mailbox.go portal/brand/brand.go

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegate/sluice/internal/definition/reference"
 )
 
-//go:embed certs/delivery.go certs/info.go connections/connections.go connections/desk.go diff/diff.go graphql/change/broken.go graphql/change/change.go
+//go:embed certs/acme.go certs/delivery.go certs/info.go connections/connections.go connections/desk.go diff/diff.go graphql/change/broken.go graphql/change/change.go
 //go:embed graphql/compose/problem.go graphql/rules/visible.go keystore/ledger.go streamstate/streamstate.go streamstate/trial.go
 //go:embed usage/check.go usage/graphql.go usage/refusal.go usage/sample.go usage/usage.go
 var bodies embed.FS

@@ -4339,34 +4339,41 @@ export interface components {
         ACMEEntry: {
             /**
              * Format: int64
-             * @description seconds until it is forgotten; 0: never
+             * @description Seconds until the value is forgotten; 0: never.
+             * @default 0
              */
             expires_in?: number;
-            /** @description in base64 */
+            /** @description Account, certificate or challenge, in base64. It is encrypted at rest. */
             value?: string;
         };
         ACMELease: {
-            /** @description why the attempt failed */
+            /** @description Reason for which the attempt failed, at most 1000 bytes; only at the end of an attempt. */
             error?: string;
             /**
              * Format: int32
-             * @description attempts that failed one after another
+             * @description Attempts that failed one after another; only at the end of an attempt.
+             * @default 0
              */
             failures?: number;
-            /** @description identifies the attempt */
+            /** @description Text that identifies the attempt, chosen by the gateway. */
             holder?: string;
             /**
              * Format: int64
-             * @description how long no other attempt may begin
+             * @description Seconds in which no other attempt may begin.
+             * @default 0
              */
             seconds?: number;
         };
         ACMELeased: {
             /**
              * Format: int32
-             * @description attempts that failed one after another
+             * @description Attempts that failed one after another.
              */
             failures: number;
+            /**
+             * @description Whether the gateway may order the certificate.
+             * @example true
+             */
             granted: boolean;
         };
         API: {
@@ -4529,33 +4536,39 @@ export interface components {
             jwt_default_policies?: string[] | null;
             /**
              * @description Whether exp is not checked.
+             * @default false
              * @example true
              */
             jwt_disable_expires_at_validation?: boolean;
             /**
              * @description Whether iat is not checked.
+             * @default false
              * @example true
              */
             jwt_disable_issued_at_validation?: boolean;
             /**
              * @description Whether nbf is not checked.
+             * @default false
              * @example true
              */
             jwt_disable_not_before_validation?: boolean;
             /**
              * Format: int64
              * @description Seconds that a token is accepted after exp, at most 86400.
+             * @default 0
              * @example 30
              */
             jwt_expires_at_validation_skew?: number;
             /**
              * @description Claim that names the client. Default: sub.
+             * @default sub
              * @example sub
              */
             jwt_identity_base_field?: string;
             /**
              * Format: int64
              * @description Seconds that iat may be in the future, at most 86400.
+             * @default 0
              * @example 30
              */
             jwt_issued_at_validation_skew?: number;
@@ -4572,6 +4585,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds that a token is accepted before nbf, at most 86400.
+             * @default 0
              * @example 30
              */
             jwt_not_before_validation_skew?: number;
@@ -4582,11 +4596,13 @@ export interface components {
             jwt_policy_field_name?: string;
             /**
              * @description Whether a token without exp is refused.
+             * @default false
              * @example true
              */
             jwt_require_expires_at?: boolean;
             /**
              * @description Claim with scopes, as a list or separated by spaces. Default: scope.
+             * @default scope
              * @example scope
              */
             jwt_scope_claim_name?: string;
@@ -4606,6 +4622,7 @@ export interface components {
             jwt_signing_method?: string;
             /**
              * @description Whether jwt_identity_base_field names the key in place of the token's key id; without effect with jwt_source or jwt_jwks_uris.
+             * @default false
              * @example true
              */
             jwt_skip_kid?: boolean;
@@ -4937,7 +4954,6 @@ export interface components {
             quota_renewal_rate?: number;
             /**
              * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
-             * @default UTC
              * @example Europe/Vienna
              */
             quota_renewal_zone?: string;
@@ -4979,31 +4995,33 @@ export interface components {
             [key: string]: unknown;
         };
         AcmeCertificate: {
+            /** @description Host that the certificate is for. */
             domain: string;
-            /** @description why the last attempt failed */
+            /** @description Reason for which the last attempt failed; left out: it did not. */
             error?: string;
             /**
              * Format: int32
-             * @description attempts to obtain it or its successor that failed one after another
+             * @description Attempts to obtain it or its successor that failed one after another.
              */
             failures: number;
             /**
              * Format: date-time
-             * @description when gateways try again after a failure
+             * @description Time at which gateways try again after a failure; left out: there was none.
              */
             next_try?: string;
             /**
              * Format: date-time
-             * @description absent: there is no certificate yet
+             * @description Time until which it is valid; left out: there is no certificate yet.
              */
             not_after?: string;
             /**
              * Format: date-time
-             * @description absent: there is no certificate yet
+             * @description Time from which it is valid; left out: there is no certificate yet.
              */
             not_before?: string;
         };
         AcmeList: {
+            /** @description Certificates by domain. */
             certificates: components["schemas"]["AcmeCertificate"][] | null;
         };
         AdminDifference: {
@@ -5722,7 +5740,6 @@ export interface components {
             quota_renewal_calendar?: string;
             /**
              * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
-             * @default UTC
              * @example Europe/Vienna
              */
             quota_renewal_zone?: string;
@@ -7471,19 +7488,16 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
-             * @default 0
              * @example 0
              */
             data_expires?: number;
             /**
              * @description Older member, without effect.
-             * @default false
              * @example true
              */
             enable_detailed_recording?: boolean;
             /**
              * @description Whether requests are signed by HMAC. Not supported: must be false.
-             * @default false
              * @example false
              */
             hmac_enabled?: boolean;
@@ -7495,7 +7509,6 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
-             * @default 0
              * @example 0
              */
             id_extractor_deadline?: number;
@@ -7526,7 +7539,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
-             * @default 0
              * @example 0
              */
             post_expiry_grace_period?: number;
@@ -7559,7 +7571,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
-             * @default 0
              * @example 0
              */
             session_lifetime?: number;
@@ -9085,7 +9096,6 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
-             * @default 0
              * @example 0
              */
             data_expires?: number;
@@ -9096,7 +9106,6 @@ export interface components {
             date_created?: string;
             /**
              * @description Older member, without effect.
-             * @default false
              * @example true
              */
             enable_detailed_recording?: boolean;
@@ -9108,7 +9117,6 @@ export interface components {
             expires?: number;
             /**
              * @description Whether requests are signed by HMAC. Not supported: must be false.
-             * @default false
              * @example false
              */
             hmac_enabled?: boolean;
@@ -9120,7 +9128,6 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
-             * @default 0
              * @example 0
              */
             id_extractor_deadline?: number;
@@ -9219,7 +9226,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
-             * @default 0
              * @example 0
              */
             post_expiry_grace_period?: number;
@@ -9248,7 +9254,6 @@ export interface components {
             quota_renewal_rate?: number;
             /**
              * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
-             * @default UTC
              * @example Europe/Vienna
              */
             quota_renewal_zone?: string;
@@ -9293,7 +9298,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
-             * @default 0
              * @example 0
              */
             session_lifetime?: number;
@@ -10953,7 +10957,6 @@ export interface components {
             quota_renewal_rate?: number;
             /**
              * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
-             * @default UTC
              * @example Europe/Vienna
              */
             quota_renewal_zone?: string;
@@ -11346,7 +11349,6 @@ export interface components {
             quota_renewal_rate?: number;
             /**
              * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
-             * @default UTC
              * @example Europe/Vienna
              */
             quota_renewal_zone?: string;
@@ -12214,7 +12216,6 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
-             * @default 0
              * @example 0
              */
             data_expires?: number;
@@ -12225,7 +12226,6 @@ export interface components {
             date_created?: string;
             /**
              * @description Older member, without effect.
-             * @default false
              * @example true
              */
             enable_detailed_recording?: boolean;
@@ -12238,7 +12238,6 @@ export interface components {
             expires?: number;
             /**
              * @description Whether requests are signed by HMAC. Not supported: must be false.
-             * @default false
              * @example false
              */
             hmac_enabled?: boolean;
@@ -12250,7 +12249,6 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
-             * @default 0
              * @example 0
              */
             id_extractor_deadline?: number;
@@ -12357,7 +12355,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
-             * @default 0
              * @example 0
              */
             post_expiry_grace_period?: number;
@@ -12389,7 +12386,6 @@ export interface components {
             quota_renewal_rate?: number;
             /**
              * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
-             * @default UTC
              * @example Europe/Vienna
              */
             quota_renewal_zone?: string;
@@ -12436,7 +12432,6 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
-             * @default 0
              * @example 0
              */
             session_lifetime?: number;
@@ -12588,33 +12583,39 @@ export interface components {
             jwt_default_policies?: string[] | null;
             /**
              * @description Whether exp is not checked.
+             * @default false
              * @example true
              */
             jwt_disable_expires_at_validation?: boolean;
             /**
              * @description Whether iat is not checked.
+             * @default false
              * @example true
              */
             jwt_disable_issued_at_validation?: boolean;
             /**
              * @description Whether nbf is not checked.
+             * @default false
              * @example true
              */
             jwt_disable_not_before_validation?: boolean;
             /**
              * Format: int64
              * @description Seconds that a token is accepted after exp, at most 86400.
+             * @default 0
              * @example 30
              */
             jwt_expires_at_validation_skew?: number;
             /**
              * @description Claim that names the client. Default: sub.
+             * @default sub
              * @example sub
              */
             jwt_identity_base_field?: string;
             /**
              * Format: int64
              * @description Seconds that iat may be in the future, at most 86400.
+             * @default 0
              * @example 30
              */
             jwt_issued_at_validation_skew?: number;
@@ -12631,6 +12632,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds that a token is accepted before nbf, at most 86400.
+             * @default 0
              * @example 30
              */
             jwt_not_before_validation_skew?: number;
@@ -12641,11 +12643,13 @@ export interface components {
             jwt_policy_field_name?: string;
             /**
              * @description Whether a token without exp is refused.
+             * @default false
              * @example true
              */
             jwt_require_expires_at?: boolean;
             /**
              * @description Claim with scopes, as a list or separated by spaces. Default: scope.
+             * @default scope
              * @example scope
              */
             jwt_scope_claim_name?: string;
@@ -12665,6 +12669,7 @@ export interface components {
             jwt_signing_method?: string;
             /**
              * @description Whether jwt_identity_base_field names the key in place of the token's key id; without effect with jwt_source or jwt_jwks_uris.
+             * @default false
              * @example true
              */
             jwt_skip_kid?: boolean;
@@ -14241,7 +14246,7 @@ export interface operations {
                     "application/json": components["schemas"]["AcmeList"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14250,7 +14255,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14259,7 +14264,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -14268,7 +14273,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18667,6 +18672,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the entry: the authority's 16 digits, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
                 name: string;
             };
             cookie?: never;
@@ -18682,7 +18688,7 @@ export interface operations {
                     "application/json": components["schemas"]["ACMEEntry"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18691,7 +18697,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18700,7 +18706,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18709,7 +18715,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -18718,7 +18724,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18727,7 +18733,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18743,6 +18749,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the entry: the authority's 16 digits, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
                 name: string;
             };
             cookie?: never;
@@ -18762,7 +18769,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18771,7 +18778,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18780,7 +18787,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18789,7 +18796,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Conflict */
+            /** @description The object is not at the version of If-Match, or other objects stand against the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -18798,7 +18805,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -18807,7 +18814,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18816,7 +18823,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18825,7 +18832,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18841,6 +18848,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the entry: the authority's 16 digits, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
                 name: string;
             };
             cookie?: never;
@@ -18856,7 +18864,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18865,7 +18873,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18874,7 +18882,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18883,7 +18891,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18892,7 +18900,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -18908,6 +18916,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the entry: the authority's 16 digits, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
                 name: string;
             };
             cookie?: never;
@@ -18927,7 +18936,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -18936,7 +18945,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -18945,7 +18954,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -18954,7 +18963,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Not Found */
+            /** @description There is no such object. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -18963,7 +18972,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -18972,7 +18981,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -18981,7 +18990,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -18990,7 +18999,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -19005,10 +19014,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description at most 255 visible ASCII characters that name this call: sent again within a day it is not carried out again, but answered as it was */
+                /** @description Name of this call, at most 255 visible ASCII characters: sent again within a day it is not carried out again, but answered as it was. */
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Name of the entry: the authority's 16 digits, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
                 name: string;
             };
             cookie?: never;
@@ -19028,7 +19038,7 @@ export interface operations {
                     "application/json": components["schemas"]["ACMELeased"];
                 };
             };
-            /** @description Bad Request */
+            /** @description What was sent is faulty: Errors and Problems say what, and where. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -19037,7 +19047,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unauthorized */
+            /** @description The credential is missing, unknown or at its end. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -19046,7 +19056,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Forbidden */
+            /** @description The caller may not do this. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -19055,7 +19065,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Request Entity Too Large */
+            /** @description The body is too large. */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -19064,7 +19074,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Unsupported Media Type */
+            /** @description The body has another content type than it must have. */
             415: {
                 headers: {
                     [name: string]: unknown;
@@ -19073,7 +19083,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Too Many Requests */
+            /** @description There were too many calls; Retry-After says when to call again. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -19082,7 +19092,7 @@ export interface operations {
                     "application/json": components["schemas"]["Envelope"];
                 };
             };
-            /** @description Service Unavailable */
+            /** @description The admin cannot answer at the moment; Retry-After says when to call again. */
             503: {
                 headers: {
                     [name: string]: unknown;
