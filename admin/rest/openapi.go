@@ -194,8 +194,10 @@ func Describe(routes []Route, version string, sources ...reference.Source) ([]by
 		return nil, err
 	}
 	sent := sentTypes(doc)
-	for name, schema := range schemas {
-		t := registry.TypeFromRef(schemaPrefix + name)
+	names := slices.Sorted(maps.Keys(schemas))
+	slices.SortStableFunc(names, func(a, b string) int { return first(sent[a]) - first(sent[b]) }) // inline members are shared
+	for _, name := range names {
+		schema, t := schemas[name], registry.TypeFromRef(schemaPrefix+name)
 		shape(schema, t, sent[name])
 		if t == nil || t.Kind() != reflect.Struct {
 			continue
@@ -206,6 +208,14 @@ func Describe(routes []Route, version string, sources ...reference.Source) ([]by
 		describe(schema, t, comments, sent[name])
 	}
 	return json.Marshal(doc)
+}
+
+// first is 0 for what comes first, else 1.
+func first(yes bool) int {
+	if yes {
+		return 0
+	}
+	return 1
 }
 
 // leftOut returns an error for a struct that embeds one with an unexported name: JSON has

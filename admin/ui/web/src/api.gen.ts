@@ -4954,6 +4954,7 @@ export interface components {
             quota_renewal_rate?: number;
             /**
              * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
+             * @default UTC
              * @example Europe/Vienna
              */
             quota_renewal_zone?: string;
@@ -5740,6 +5741,7 @@ export interface components {
             quota_renewal_calendar?: string;
             /**
              * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
+             * @default UTC
              * @example Europe/Vienna
              */
             quota_renewal_zone?: string;
@@ -7488,16 +7490,19 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
              * @example 0
              */
             data_expires?: number;
             /**
              * @description Older member, without effect.
+             * @default false
              * @example true
              */
             enable_detailed_recording?: boolean;
             /**
              * @description Whether requests are signed by HMAC. Not supported: must be false.
+             * @default false
              * @example false
              */
             hmac_enabled?: boolean;
@@ -7509,6 +7514,7 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
              * @example 0
              */
             id_extractor_deadline?: number;
@@ -7539,6 +7545,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
+             * @default 0
              * @example 0
              */
             post_expiry_grace_period?: number;
@@ -7571,6 +7578,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
+             * @default 0
              * @example 0
              */
             session_lifetime?: number;
@@ -9096,6 +9104,7 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
              * @example 0
              */
             data_expires?: number;
@@ -9106,6 +9115,7 @@ export interface components {
             date_created?: string;
             /**
              * @description Older member, without effect.
+             * @default false
              * @example true
              */
             enable_detailed_recording?: boolean;
@@ -9117,6 +9127,7 @@ export interface components {
             expires?: number;
             /**
              * @description Whether requests are signed by HMAC. Not supported: must be false.
+             * @default false
              * @example false
              */
             hmac_enabled?: boolean;
@@ -9128,6 +9139,7 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
              * @example 0
              */
             id_extractor_deadline?: number;
@@ -9226,6 +9238,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
+             * @default 0
              * @example 0
              */
             post_expiry_grace_period?: number;
@@ -9254,6 +9267,7 @@ export interface components {
             quota_renewal_rate?: number;
             /**
              * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
+             * @default UTC
              * @example Europe/Vienna
              */
             quota_renewal_zone?: string;
@@ -9298,6 +9312,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
+             * @default 0
              * @example 0
              */
             session_lifetime?: number;
@@ -10957,6 +10972,7 @@ export interface components {
             quota_renewal_rate?: number;
             /**
              * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
+             * @default UTC
              * @example Europe/Vienna
              */
             quota_renewal_zone?: string;
@@ -11349,6 +11365,7 @@ export interface components {
             quota_renewal_rate?: number;
             /**
              * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
+             * @default UTC
              * @example Europe/Vienna
              */
             quota_renewal_zone?: string;
@@ -12216,6 +12233,7 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
              * @example 0
              */
             data_expires?: number;
@@ -12226,6 +12244,7 @@ export interface components {
             date_created?: string;
             /**
              * @description Older member, without effect.
+             * @default false
              * @example true
              */
             enable_detailed_recording?: boolean;
@@ -12238,6 +12257,7 @@ export interface components {
             expires?: number;
             /**
              * @description Whether requests are signed by HMAC. Not supported: must be false.
+             * @default false
              * @example false
              */
             hmac_enabled?: boolean;
@@ -12249,6 +12269,7 @@ export interface components {
             /**
              * Format: int64
              * @description Older member, without effect.
+             * @default 0
              * @example 0
              */
             id_extractor_deadline?: number;
@@ -12355,6 +12376,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds from expiry to post_expiry_action, without effect.
+             * @default 0
              * @example 0
              */
             post_expiry_grace_period?: number;
@@ -12386,6 +12408,7 @@ export interface components {
             quota_renewal_rate?: number;
             /**
              * @description IANA name of the time zone of quota_renewal_calendar, such as Europe/Vienna. Default: UTC.
+             * @default UTC
              * @example Europe/Vienna
              */
             quota_renewal_zone?: string;
@@ -12432,6 +12455,7 @@ export interface components {
             /**
              * Format: int64
              * @description Seconds after which the key is removed. Not supported: must be 0.
+             * @default 0
              * @example 0
              */
             session_lifetime?: number;
