@@ -94,7 +94,7 @@ var parameters = map[string]*huma.Param{
 
 // inPath documents the parameters of paths, by the part of the path in front of them.
 var inPath = map[string]string{
-	"acme":          "Name of the entry: the authority's 16 digits, then account, certificate, http or alpn and, unless it is an account, the domain or token.",
+	"acme":          "Name of the entry: the first 16 hexadecimal digits of the SHA-256 of the directory's URL, then account, certificate, http or alpn and, unless it is an account, the domain or token.",
 	"apis":          "Id of the API.",
 	"approve":       "Id of the key request.",
 	"catalogue":     "Id of the catalogue entry.",

@@ -29,7 +29,7 @@ type Composition struct {
 // A ComposeProblem is one thing because of which subgraphs cannot be composed.
 type ComposeProblem struct {
 	// Kind of the problem, which does not change between releases.
-	// Example: "FIELD_TYPES_DIFFER"
+	// Example: "FIELD_TYPE_MISMATCH"
 	Code compose.Code `json:"code"`
 	// Rule that is broken, in English.
 	Message string `json:"message"`

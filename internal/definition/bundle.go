@@ -5,7 +5,7 @@ type Bundle struct {
 	// Revision of the configuration. It is opaque; equal revisions have equal contents.
 	// Example: "17"
 	Revision string `json:"revision"`
-	// Id of the organisation of a bundle that is of one only.
+	// Id of the organisation whose APIs and policies these are; left out: of all organisations.
 	// Example: "acme"
 	Org string `json:"org,omitempty"`
 	// Definitions that the gateway serves.

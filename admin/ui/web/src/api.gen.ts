@@ -5506,7 +5506,7 @@ export interface components {
              */
             digest?: string;
             /**
-             * @description Id of the organisation of a bundle that is of one only.
+             * @description Id of the organisation whose APIs and policies these are; left out: of all organisations.
              * @example acme
              */
             org?: string;
@@ -5914,7 +5914,7 @@ export interface components {
         ComposeProblem: {
             /**
              * @description Kind of the problem, which does not change between releases.
-             * @example FIELD_TYPES_DIFFER
+             * @example FIELD_TYPE_MISMATCH
              */
             code: string;
             /** @description What breaks the rule; left out where the message says it. */
@@ -18696,7 +18696,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of the entry: the authority's 16 digits, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
+                /** @description Name of the entry: the first 16 hexadecimal digits of the SHA-256 of the directory's URL, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
                 name: string;
             };
             cookie?: never;
@@ -18773,7 +18773,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of the entry: the authority's 16 digits, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
+                /** @description Name of the entry: the first 16 hexadecimal digits of the SHA-256 of the directory's URL, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
                 name: string;
             };
             cookie?: never;
@@ -18872,7 +18872,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of the entry: the authority's 16 digits, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
+                /** @description Name of the entry: the first 16 hexadecimal digits of the SHA-256 of the directory's URL, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
                 name: string;
             };
             cookie?: never;
@@ -18940,7 +18940,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Name of the entry: the authority's 16 digits, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
+                /** @description Name of the entry: the first 16 hexadecimal digits of the SHA-256 of the directory's URL, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
                 name: string;
             };
             cookie?: never;
@@ -19042,7 +19042,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Name of the entry: the authority's 16 digits, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
+                /** @description Name of the entry: the first 16 hexadecimal digits of the SHA-256 of the directory's URL, then account, certificate, http or alpn and, unless it is an account, the domain or token. */
                 name: string;
             };
             cookie?: never;
