@@ -25,6 +25,11 @@ func (s *Server) acmeRoutes() []rest.Route {
 			Reply: acmeList{}, Handle: s.listACME,
 		},
 		{
+			Method: "DELETE", Path: "/api/acme/domains/{domain}", Tag: "Certificates", Role: rest.Admin,
+			Summary: "Forget the certificate and the failures of a domain; gateways that are to obtain it try at once, and keep a certificate that they serve",
+			Reply:   rest.Envelope{}, Wrong: []int{404}, Handle: s.forgetACME,
+		},
+		{
 			Method: "GET", Path: path, Summary: "Get an account, certificate or challenge of ACME, for a gateway", Tag: "Gateways", Role: rest.Gateway,
 			Reply: certs.ACMEEntry{}, Secret: true, Wrong: []int{400, 404}, Handle: s.getACME,
 		},
@@ -233,6 +238,19 @@ func (s *Server) listACME(ctx context.Context, _ *rest.Call) (any, error) {
 	}
 	slices.SortFunc(list.Certificates, func(a, b acmeCertificate) int { return cmp.Compare(a.Domain, b.Domain) })
 	return list, nil
+}
+
+func (s *Server) forgetACME(ctx context.Context, c *rest.Call) (any, error) {
+	switch may, err := s.actsForAll(ctx, c); {
+	case err != nil:
+		return nil, err
+	case !may:
+		return nil, rest.Refuse(fasthttp.StatusForbidden, "access denied: only admins of the first organisation forget certificates of ACME")
+	}
+	if err := s.deps.Store.ForgetACME(ctx, c.Param("domain")); err != nil {
+		return nil, rest.Missing(err, "There is neither a certificate nor a failure of this domain")
+	}
+	return rest.Done("Domain forgotten", nil), nil
 }
 
 // acmeDomain returns the domain in the name of a certificate's entry.

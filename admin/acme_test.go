@@ -106,3 +106,24 @@ func TestACMELeases(t *testing.T) {
 	b.Call("GET", "/api/acme", b.viewer, "").Want(200).Says(`"domain":"a.example.com","not_before":"`, `"failures":0}]}`).Hides("PRIVATE", "error", "next_try")
 	take("three", `{"granted":true,"failures":0}`)
 }
+
+// A domain is forgotten, with its failures: gateways try again at once.
+func TestACMEDomainsAreForgotten(t *testing.T) {
+	b := start(t, func(d *Deps) { d.MasterKey = secret.NewKey() })
+	const other = "0123456789abcdef.certificate.b.a.example.com"
+	for _, name := range []string{acmeIssue, strings.Replace(acmeIssue, "0123", "3210", 1), other} {
+		b.Call("PUT", acmePath+name, gatewayToken, acmeBody("x", 0)).Want(200)
+		b.Call("POST", acmePath+name+"/lease", gatewayToken, `{"holder":"h","seconds":600}`).Want(200)
+		b.Call("PUT", acmePath+name+"/lease", gatewayToken, `{"holder":"h","seconds":10800,"failures":9,"error":"no route"}`).Want(200)
+	}
+	const path = "/api/acme/domains/"
+	for _, who := range []string{b.editor, b.viewer, gatewayToken} {
+		b.Call("DELETE", path+"a.example.com", who, "").Want(403)
+	}
+	b.Call("DELETE", path+"a.example.com", b.admin, "").Want(200)
+	b.Call("DELETE", path+"a.example.com", b.admin, "").Want(404)
+	b.Call("DELETE", path+"%25", b.admin, "").Want(404)
+	b.Call("GET", "/api/acme", b.viewer, "").Want(200).Says(`{"certificates":[{"domain":"b.a.example.com"`).Hides(`"a.example.com`)
+	b.Call("GET", acmePath+acmeIssue, gatewayToken, "").Want(404)
+	b.Call("POST", acmePath+acmeIssue+"/lease", gatewayToken, `{"holder":"next","seconds":600}`).Want(200).Says(`{"granted":true,"failures":0}`)
+}

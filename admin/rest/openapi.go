@@ -103,6 +103,7 @@ var inPath = map[string]string{
 	"deliveries":    "Id of the message.",
 	"developers":    "Id of the developer.",
 	"documentation": "Id of the document.",
+	"domains":       "Domain of gateway.acme.domains.",
 	"entries":       "Id of the catalogue entry.",
 	"gateways":      "Name of the gateway.",
 	"hooks":         "Id of the webhook.",

@@ -80,6 +80,22 @@ func (s *Store) ACMEFailures(ctx context.Context) ([]db.ACMEFailuresRow, error) 
 	return rows, translate(err)
 }
 
+// ForgetACME removes the certificates and the failures of a domain. It returns ErrNotFound if
+// there are none.
+func (s *Store) ForgetACME(ctx context.Context, domain string) error {
+	return s.inTx(ctx, func(q *db.Queries) error {
+		certificates, err := q.ForgetACMECertificates(ctx, domain)
+		if err != nil {
+			return err
+		}
+		leases, err := q.ForgetACMELeases(ctx, domain)
+		if err == nil && certificates+leases == 0 {
+			return ErrNotFound
+		}
+		return err
+	})
+}
+
 func sealedACMEEntries(ctx context.Context, q *db.Queries, after string, most int32) (found []SealedValue, last string, err error) {
 	rows, err := q.SealedACMEEntries(ctx, db.SealedACMEEntriesParams{Name: after, Max: most})
 	for _, row := range rows {

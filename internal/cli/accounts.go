@@ -30,7 +30,7 @@ var certificateKind = portalKind{
 	gone:    "APIs that name it refuse its clients.",
 }
 
-// acmeKind is only listed.
+// acmeKind is listed, and forgotten by its domain.
 var acmeKind = portalKind{
 	many: "the certificates that gateways obtain by ACME", path: "/api/acme",
 	columns: []column{{"domain", "domain"}, {"until", "not_after"}, {"failures", "failures"}, {"next try", "next_try"}, {"error", "error"}},
@@ -370,10 +370,26 @@ A certificate that is there already gets the private key that comes with it.
 	}
 	add.Flags().StringVar(&key, "key", "", "`FILE` with the private key in PEM, if it is in another one")
 	r.target.AdminFlags(add)
-	issued := r.listCommand(&acmeKind)
-	issued.Use = "acme"
 	return shell.Group("cert", "List certificates, add and delete them",
-		r.listCommand(&certificateKind), r.showCommand(&certificateKind), add, r.removeCommand(&certificateKind), issued)
+		r.listCommand(&certificateKind), r.showCommand(&certificateKind), add, r.removeCommand(&certificateKind), r.acmeCommand())
+}
+
+func (r *portal) acmeCommand() *cobra.Command {
+	forget := &cobra.Command{
+		Use: "forget DOMAIN", Short: "Forget the certificate and the failures of a domain",
+		Long: `Forgets the certificate and the failures of a domain. Gateways that have the domain in
+gateway.acme.domains store the certificate that they serve again, or order one within a
+minute if it is due. Use it once the cause of a failure is removed, or for a domain that
+is no longer served.
+
+` + shell.AdminHelp,
+		Args: shell.OneArg("DOMAIN, as cert acme ls lists it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.change(cmd, shell.Request{Method: "DELETE", Path: acmeKind.path + "/domains/" + url.PathEscape(args[0])}, args[0]+" is forgotten")
+		},
+	}
+	r.target.AdminFlags(forget)
+	return shell.Group("acme", "List certificates that gateways obtain by ACME, and have them try again", r.listCommand(&acmeKind), forget)
 }
 
 func (r *portal) addCertificate(cmd *cobra.Command, file, key string) error {

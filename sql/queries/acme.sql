@@ -38,3 +38,11 @@ DELETE FROM acme_leases WHERE until < now() - interval '30 days';
 
 -- name: ACMEFailures :many
 SELECT name, until, failures, error FROM acme_leases WHERE failures > 0 ORDER BY name;
+
+-- ForgetACMECertificates removes the certificates of a domain, whichever authority issued
+-- them: names of entries begin with 17 bytes for the authority.
+-- name: ForgetACMECertificates :execrows
+DELETE FROM acme_entries WHERE substr(name, 18) = 'certificate.' || @domain::text;
+
+-- name: ForgetACMELeases :execrows
+DELETE FROM acme_leases WHERE substr(name, 18) = 'certificate.' || @domain::text;

@@ -114,6 +114,32 @@ func (q *Queries) DeleteOldACMELeases(ctx context.Context) error {
 	return err
 }
 
+const forgetACMECertificates = `-- name: ForgetACMECertificates :execrows
+DELETE FROM acme_entries WHERE substr(name, 18) = 'certificate.' || $1::text
+`
+
+// ForgetACMECertificates removes the certificates of a domain, whichever authority issued
+// them: names of entries begin with 17 bytes for the authority.
+func (q *Queries) ForgetACMECertificates(ctx context.Context, domain string) (int64, error) {
+	result, err := q.db.Exec(ctx, forgetACMECertificates, domain)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const forgetACMELeases = `-- name: ForgetACMELeases :execrows
+DELETE FROM acme_leases WHERE substr(name, 18) = 'certificate.' || $1::text
+`
+
+func (q *Queries) ForgetACMELeases(ctx context.Context, domain string) (int64, error) {
+	result, err := q.db.Exec(ctx, forgetACMELeases, domain)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const putACMEEntry = `-- name: PutACMEEntry :execrows
 INSERT INTO acme_entries (name, sealed_value, expires_at)
 SELECT $1, $2, CASE WHEN $3::bigint > 0 THEN now() + make_interval(secs => $3::bigint) END

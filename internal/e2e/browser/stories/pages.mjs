@@ -38,6 +38,10 @@ story('Certificates by ACME show why they were not obtained', async ({ page, ste
     await open('/certificates');
     await page.getByRole('row', { name: /api\.example\.com none .*failed .*connection refused/ }).waitFor();
   });
+  await step('another attempt', async () => {
+    await page.getByRole('button', { name: 'Try now' }).click();
+    await page.getByText('Gateways try again for api.example.com within a minute').waitFor();
+  });
 });
 
 story('The theme is chosen, kept and does not flash', async ({ page, step, signIn, open }) => {

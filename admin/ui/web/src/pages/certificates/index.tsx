@@ -85,11 +85,17 @@ function Certificates() {
 
 /** The certificates that gateways obtain by ACME, if there are any. */
 function Issued() {
-  const list = useRead(['certificates', 'acme'], (signal) => request<components['schemas']['AcmeList']>('GET', '/api/acme', { signal }));
+  const list = useRead(['certificates', 'acme'], (signal) => request<components['schemas']['AcmeList']>('GET', '/api/acme', { signal }), { every: 30_000 });
+  const may = useCan('admin');
+  const again = useWrite((domain: string) => request('DELETE', `/api/acme/domains/${encodeURIComponent(domain)}`), {
+    changes: [['certificates', 'acme']],
+    done: (_, domain) => toast({ kind: 'ok', text: text.acme.said(domain) }),
+  });
   if (list.data && !list.data.certificates?.length) return null;
   return (
     <div className={css.issued}>
       <Card title={text.acme.title}>
+        {again.isError && <ErrorPanel failure={again.error} />}
         <Loaded query={list} what={text.acme.title}>
           {({ certificates }) => (
             <div className={css.scroll} tabIndex={0} role="region" aria-label={text.acme.title}>
@@ -110,7 +116,14 @@ function Issued() {
                       <td className={css.error}>
                         {row.failures === 0 ? <Badge kind="ok">{text.acme.ok}</Badge> : <Badge kind={row.not_after ? 'warn' : 'danger'}>{text.acme.failed(row.failures)}</Badge>} {row.error}
                       </td>
-                      <td>{row.next_try && (new Date(row.next_try).getTime() > Date.now() ? <Time at={row.next_try} /> : text.acme.now)}</td>
+                      <td>
+                        {row.next_try && (new Date(row.next_try).getTime() > Date.now() ? <Time at={row.next_try} /> : text.acme.now)}{' '}
+                        {row.failures > 0 && may && (
+                          <Button dense busy={again.isPending} onClick={() => again.mutate(row.domain)}>
+                            {text.acme.again}
+                          </Button>
+                        )}
+                      </td>
                     </tr>
                   ))}
                 </tbody>

@@ -33,5 +33,7 @@ export const text = {
     failed: (times: number) => (times === 1 ? 'failed' : `${times} failed`),
     next: 'Next attempt',
     now: 'within a minute',
+    again: 'Try now',
+    said: (domain: string) => `Gateways try again for ${domain} within a minute`,
   },
 };
