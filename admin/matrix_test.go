@@ -24,7 +24,7 @@ func (b *bench) aDeveloper(name string) (id, session string) {
 }
 
 // nowhere fills a path with ids that name nothing.
-var nowhere = strings.NewReplacer("{id}", "none", "{n}", "1", "{key}", "none", "{api}", "none", "{client}", "none", "{path}", "none")
+var nowhere = strings.NewReplacer("{id}", "none", "{n}", "1", "{key}", "none", "{api}", "none", "{client}", "none", "{path}", "none", "{domain}", "none")
 
 // TestEveryRouteAsksForItsRole goes through the routes as they are registered,
 // so that a new one is covered from the start.
@@ -99,15 +99,17 @@ func (b *bench) estate() map[string]string {
 	b.Call("PUT", "/api/portal/pages", b.editor, `{"pages":[{"path":"ours","title":"Ours","body":"ours"}]}`).Want(200)
 	b.Call("POST", "/api/hooks", b.editor, `{"id":"ours","name":"ours","target_path":"https://hooks.example/"}`).Want(200)
 	b.Call("PUT", "/api/secrets/ours", b.editor, `{"value":"a sealed value"}`).Want(201)
+	b.Call("PUT", acmePath+acmeIssue, gatewayToken, acmeBody("sealed", 0)).Want(200)
 	owned := b.Call("POST", "/api/portal/developers/"+developer+"/keys", b.editor, `{"apply_policies":["op"]}`).Want(200).Text("key_id")
 	b.Call("POST", "/api/session", "", fmt.Sprintf(`{"access_key":%q}`, b.viewer)).Want(200)
 	b.handRefusals(1, counts.Refusal{ID: "refused", API: "ours", Key: key, Status: 429, Reason: "rate_limit"})
 	return map[string]string{
-		"/api/session/":  b.Text("select encode(substring(token_hash from 1 for 16), 'hex') from user_tokens limit 1"),
-		"/api/refusals/": "refused",
-		"/api/secrets/":  "ours",
-		"/api/hooks/":    "ours",
-		"/api/apis/":     "ours", "/api/portal/policies/": policy, "/api/keys/": key, "/api/portal/developers/": developer, "/api/portal/catalogue/entries/": entry,
+		"/api/session/":      b.Text("select encode(substring(token_hash from 1 for 16), 'hex') from user_tokens limit 1"),
+		"/api/refusals/":     "refused",
+		"/api/acme/domains/": "a.example.com",
+		"/api/secrets/":      "ours",
+		"/api/hooks/":        "ours",
+		"/api/apis/":         "ours", "/api/portal/policies/": policy, "/api/keys/": key, "/api/portal/developers/": developer, "/api/portal/catalogue/entries/": entry,
 		"/api/portal/requests/": request, "/api/portal/documentation/": document, "/api/portal/webhooks/": hook, "client": client, "/api/portal/deliveries/": b.Text("select id from deliveries limit 1"),
 		"/api/portal/public/catalogue/": entry, "/api/portal/public/pages/": "ours", "key": owned, "/api/portal/me/": owned, "/api/users/": b.Text("select id from users where org_id <> 'second' limit 1"), "/api/certs/": "none", "/api/gateways/": "none", "/api/connections/": "none", "/api/policies/": policy, "/api/orgs/": b.Text("select org_id from users where email = 'admin@localhost'"), "/api/portal/mailbox/": "none", "/api/config/": "1",
 	}
@@ -141,7 +143,7 @@ func TestNoRouteReachesAnotherOrganisation(t *testing.T) {
 		if strings.HasPrefix(r.Path, "/api/portal/developers/") {
 			key = ids["key"]
 		}
-		path := strings.NewReplacer("{id}", id, "{name}", id, "{n}", "1", "{key}", key, "{path}", id, "{client}", ids["client"]).Replace(r.Path)
+		path := strings.NewReplacer("{id}", id, "{name}", id, "{n}", "1", "{key}", key, "{path}", id, "{domain}", id, "{client}", ids["client"]).Replace(r.Path)
 		query := "?hashed=true&force=true"
 		if r.Role == rest.Anyone {
 			query += "&org_id=second"
