@@ -505,11 +505,14 @@ func (t *topic) close() error {
 		t.release(p.entry)
 		p.end(stream.ErrClosed)
 	}
-	if t.journal == nil || !t.journal.made && len(c.Groups) == 0 {
+	if t.journal == nil {
 		return nil
 	}
 	t.journal.mu.Lock()
 	defer t.journal.mu.Unlock()
+	if !t.journal.made && len(c.Groups) == 0 {
+		return nil
+	}
 	defer t.journal.close()
 	return t.journal.writeCursors(c)
 }
