@@ -192,7 +192,7 @@ func New(d Deps) (*Server, error) {
 	if err := s.openUsage(); err != nil {
 		return nil, err
 	}
-	s.openapi = sync.OnceValues(s.describe) // takes time, and few ask for it
+	s.openapi = sync.OnceValues(s.describe) // made on the first request, as few servers are asked for it
 	if s.metrics, err = newCallMetrics(d.Metrics); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}

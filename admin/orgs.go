@@ -49,8 +49,8 @@ type org struct {
 	ID string `json:"id"`
 	// Name of the organisation for people, at most 512 bytes.
 	Name string `json:"name"`
-	// Rate and quota that all calls of the organisation share; left out: there are none. Lists leave
-	// it out.
+	// Rate and quota that all calls of the organisation share; left out if they are not limited. Lists
+	// never have it.
 	Limits *definition.Session `json:"limits,omitempty"`
 	// Time at which the organisation was created.
 	CreatedAt time.Time `json:"created_at"`

@@ -81,7 +81,7 @@ func (s *Store) ACMEFailures(ctx context.Context) ([]db.ACMEFailuresRow, error) 
 }
 
 // ForgetACME removes the certificates and the failures of a domain. It returns ErrNotFound if
-// there are none.
+// the domain has neither.
 func (s *Store) ForgetACME(ctx context.Context, domain string) error {
 	return s.inTx(ctx, func(q *db.Queries) error {
 		certificates, err := q.ForgetACMECertificates(ctx, domain)
@@ -94,17 +94,4 @@ func (s *Store) ForgetACME(ctx context.Context, domain string) error {
 		}
 		return err
 	})
-}
-
-func sealedACMEEntries(ctx context.Context, q *db.Queries, after string, most int32) (found []SealedValue, last string, err error) {
-	rows, err := q.SealedACMEEntries(ctx, db.SealedACMEEntriesParams{Name: after, Max: most})
-	for _, row := range rows {
-		last = row.Name
-		found = append(found, SealedValue{ID: last, Column: "sealed_value", Sealed: row.SealedValue})
-	}
-	return found, last, err
-}
-
-func replaceACMEEntry(ctx context.Context, q *db.Queries, v *SealedValue, fresh []byte) (int64, error) {
-	return q.ReplaceSealedACMEEntry(ctx, db.ReplaceSealedACMEEntryParams{Name: v.ID, Former: v.Sealed, Fresh: fresh})
 }

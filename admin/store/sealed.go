@@ -166,3 +166,16 @@ func replaceSecret(ctx context.Context, q *db.Queries, v *SealedValue, fresh []b
 	org, name, _ := strings.Cut(v.ID, " ")
 	return q.ReplaceSealedSecret(ctx, db.ReplaceSealedSecretParams{OrgID: org, Name: name, Former: v.Sealed, Fresh: fresh})
 }
+
+func sealedACMEEntries(ctx context.Context, q *db.Queries, after string, most int32) (found []SealedValue, last string, err error) {
+	rows, err := q.SealedACMEEntries(ctx, db.SealedACMEEntriesParams{Name: after, Max: most})
+	for _, row := range rows {
+		last = row.Name
+		found = append(found, SealedValue{ID: last, Column: "sealed_value", Sealed: row.SealedValue})
+	}
+	return found, last, err
+}
+
+func replaceACMEEntry(ctx context.Context, q *db.Queries, v *SealedValue, fresh []byte) (int64, error) {
+	return q.ReplaceSealedACMEEntry(ctx, db.ReplaceSealedACMEEntryParams{Name: v.ID, Former: v.Sealed, Fresh: fresh})
+}

@@ -70,7 +70,7 @@ func (m *Manager) find(name, entry string) []byte {
 	}
 	answer, err := m.opts.Vault.Get(ctx, entry)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		m.opts.Log.Warn("the answer to an ACME challenge was not found out", "domain", name, "err", err)
+		m.opts.Log.Warn("the answer to an ACME challenge cannot be read from the shared store", "domain", name, "err", err)
 	}
 	return answer
 }

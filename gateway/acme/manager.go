@@ -186,7 +186,7 @@ func (m *Manager) vaultAway(name string, err error) {
 	defer m.mu.Unlock()
 	if d := m.domains[name]; !d.away {
 		d.away = true
-		m.opts.Log.Warn("an ACME certificate was not taken from where gateways share it; what there is stays in use", "domain", name, "err", err)
+		m.opts.Log.Warn("an ACME certificate cannot be read from the shared store; one that is in use stays", "domain", name, "err", err)
 	}
 }
 
@@ -226,7 +226,7 @@ func parse(text []byte, name string) (*certs.Certificate, error) {
 	return c, nil
 }
 
-// show has a certificate served. Nil keeps what there is.
+// show has a certificate served. With nil the current one stays.
 func (m *Manager) show(name string, c *certs.Certificate) {
 	if c == nil {
 		return

@@ -31,7 +31,7 @@ var pauses = []time.Duration{time.Minute, 10 * time.Minute, 30 * time.Minute, ti
 // maxPause is the longest pause, also if the authority asks for a longer one.
 const maxPause = 24 * time.Hour
 
-// kept is how long entries outlive their use.
+// How long entries outlive their use.
 const (
 	challengeFor = time.Hour
 	expiredFor   = 30 * 24 * time.Hour
@@ -113,7 +113,7 @@ func (m *Manager) note(ctx context.Context, name, holder string, failures int, e
 	if asked, limited := retryAfter(err); limited {
 		pause = min(max(pause, asked), maxPause)
 	}
-	m.opts.Log.Error("no certificate was obtained by ACME; what there is stays in use", "domain", name, "failures", failures, "next_try_in", pause, "err", err)
+	m.opts.Log.Error("no certificate was obtained by ACME; one that is in use stays", "domain", name, "failures", failures, "next_try_in", pause, "err", err)
 	text := strings.ToValidUTF8(err.Error(), "")
 	text = strings.ToValidUTF8(text[:min(len(text), 1000)], "")
 	m.mu.Lock()

@@ -71,7 +71,7 @@ func (ix *index) add(c *certs.Certificate, from int, seen map[string]bool) {
 	}
 }
 
-// better orders by where they come from, and then by the latest expiry.
+// better orders certificates by their source, and then by the latest expiry.
 func better(a, b *shown) int {
 	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.Leaf.NotAfter.Unix(), a.Leaf.NotAfter.Unix()))
 }

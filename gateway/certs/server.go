@@ -24,9 +24,11 @@ type ServerOptions struct {
 	Domains    bool         // APIs with a domain are served there only
 	MinVersion uint16       // of TLS
 	Store      *Store
-	Issued     *Store                                       // certificates that come after all others for their names; nil: none
-	Challenge  func(hello *tls.ClientHelloInfo) *tls.Config // returns how a handshake that validates a name is made, nil for others; nil: there are none
-	Log        *slog.Logger
+	Issued     *Store // certificates from ACME; for the same name those of Files and Store are preferred. May be nil
+	// Challenge returns the configuration for a handshake in which an authority validates a
+	// name (RFC 8737), and nil for any other handshake. It may be nil.
+	Challenge func(hello *tls.ClientHelloInfo) *tls.Config
+	Log       *slog.Logger
 }
 
 // Server configures TLS handshakes. It is safe for concurrent use.

@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegate/sluice/internal/secret"
 )
 
-// newACME returns what obtains certificates by ACME. They are shared in the admin, with a copy
-// on disk; without an admin they are on disk alone.
+// newACME returns the manager of certificates from ACME. Gateways of an admin share them in its
+// database, each with a copy on disk; a gateway without an admin keeps them on disk only.
 func newACME(p *nodeParts, issued *certs.Store) (*acme.Manager, error) {
 	conf := p.cfg.Gateway.ACME
 	caller, err := shown.NewCaller(shown.CallerOptions{CA: conf.CA, Log: p.log})

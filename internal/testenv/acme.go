@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -52,6 +53,7 @@ func NewACME(t testing.TB, tools string, at ACMEPorts) *ACME {
 		t.Fatal(err)
 	}
 	server := exec.Command(program, "-config", file("config.json", conf), "-dnsserver", resolver(t))
+	server.SysProcAttr = ChildAttr(syscall.SIGKILL)
 	server.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=0")
 	said := new(Log)
 	server.Stdout, server.Stderr = said, said
@@ -59,7 +61,7 @@ func NewACME(t testing.TB, tools string, at ACMEPorts) *ACME {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = server.Process.Kill()
+		_ = server.Process.Kill() // it may have ended by itself
 		_ = server.Wait()
 		if t.Failed() {
 			t.Logf("pebble:\n%s", said)

@@ -21,7 +21,7 @@ const (
 
 // Pages are what an organisation wrote for its portal.
 type Pages struct {
-	// Id of the pages together; empty: there are none yet. Filled in.
+	// Id of the whole set of pages, assigned by the server; empty before the first page is stored.
 	ID string `json:"id,omitempty"`
 	// Id of the organisation; ignored in a request.
 	OrgID string `json:"org_id,omitempty"`

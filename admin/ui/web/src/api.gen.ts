@@ -10238,7 +10238,7 @@ export interface components {
             created_at: string;
             /** @description Id of the organisation. */
             id: string;
-            /** @description Rate and quota that all calls of the organisation share; left out: there are none. Lists leave it out. */
+            /** @description Rate and quota that all calls of the organisation share; left out if they are not limited. Lists never have it. */
             limits?: components["schemas"]["Session"];
             /** @description Name of the organisation for people, at most 512 bytes. */
             name: string;
@@ -10372,7 +10372,7 @@ export interface components {
             title?: string;
         };
         Pages: {
-            /** @description Id of the pages together; empty: there are none yet. Filled in. */
+            /** @description Id of the whole set of pages, assigned by the server; empty before the first page is stored. */
             id?: string;
             /** @description Id of the organisation; ignored in a request. */
             org_id?: string;
